@@ -12,8 +12,9 @@ from troth_audit.replay.report import Report
 from troth_cli.workflows.audit import Plan, audit
 from troth_cli.workflows.audit_inputs import Asked, gather
 from troth_client.data.manifest import load_manifest
-from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead
+from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_coordinator.ledger.history import entries_after
+from troth_coordinator.rules.view import RunView
 from troth_simulation.in_process import InProcessRun
 
 
@@ -50,12 +51,13 @@ def put(folder: Path, kind: str, key: str, data: bytes) -> None:
     (folder / kind / key).write_bytes(data)
 
 
-def audit_of(folder: Path, **plan: int) -> Report:
-    """Audit an archive offline, in one thread beside the caller's."""
-    asked = Asked(None, None, [], [str(folder)], None, folder)
+def audit_of(folder: Path, *others: Path, **plan: int) -> Report:
+    """Audit an archive offline, in one thread beside the caller's; `others` have bytes as well."""
+    asked = Asked(None, None, [], [str(one) for one in (folder, *others)], None, folder)
     return audit(gather(asked), Plan(**{"num_threads": 1, **plan}), lambda _: None)
 
 
-def ledger_of(folder: Path) -> Ledger:
-    """The ledger of an archive."""
-    return Ledger.of(folder / "ledger.jsonl")
+def account_of(folder: Path) -> RunView:
+    """The Run account that an archive names."""
+    (word,) = gather(Asked(None, None, [], [str(folder)], None, folder)).words
+    return word.run

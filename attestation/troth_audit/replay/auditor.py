@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic
 
+from troth_attestation.quorum import CaseOutcome
 from troth_audit.replay.account import Word, compare, differences
 from troth_audit.replay.closes import Closes
 from troth_audit.replay.evidence import Claim, Collector, Evidence
@@ -25,6 +26,7 @@ from troth_audit.replay.report import Report, RoundLine
 from troth_audit.replay.submissions import Committed, Submissions
 from troth_audit.replay.told import RoundTold, Told
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_audits import CaseSettled
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.chain.event_types_rounds import (
     CheckpointStored,
@@ -36,6 +38,7 @@ from troth_coordinator.ledger.entries import Entry, EntryReader
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.errors import RulesError
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
 from troth_coordinator.rules.view import RoundFlag
 
@@ -153,6 +156,7 @@ class Auditor(Generic[Decoded]):
     report: Report = field(default_factory=Report)
     _fold: Fold = field(default_factory=Fold)
     _passed: set[str] = field(default_factory=set)
+    _convicted: set[tuple[int, int, int]] = field(default_factory=set)
 
     def audit(self, entries: Iterable[Entry]) -> Report:
         """Read the ledger to its end, or to the first entry that does not fold."""
@@ -167,8 +171,16 @@ class Auditor(Generic[Decoded]):
             expected = f"{error.subject}: {error.expected}"
             report.add([discrepancy(Rule.CHAIN_HASH, expected, error.found, number)])
             report.is_cut_short = True
+        except RulesError as error:
+            # The program would have refused such an event: a forged ledger has it, no chain.
+            is_whole = False
+            report.add(
+                [discrepancy(Rule.CHAIN_HASH, f"{error.subject}: {error.expected}", error.found)]
+            )
+            report.is_cut_short = True
         if self.replay is not None:
             report.add(self.replay.finish())
+        report.excuse(self._convicted)
         if is_whole:
             report.add(differences(self.words))
             report.add(compare(self.words, self._fold, self.told, self._passed))
@@ -184,6 +196,8 @@ class Auditor(Generic[Decoded]):
             if self.replay is not None:
                 self.report.add(self.replay.take(self.told, event))
             self.told.take(event)
+            if isinstance(event, CaseSettled) and event.outcome == CaseOutcome.CONVICTED:
+                self._convicted.add((event.round, event.target, event.audit_kind))
         at = self._fold.next_sequence, self._fold.hash
         for word in self.words:
             if at == (word.run.event_sequence, word.run.chain_hash):

@@ -5,11 +5,12 @@ Never: prints.
 Next: `auditor.py`, which fills it; `troth_cli` shows it.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from troth_audit.replay.findings import Finding, Grade
+from troth_audit.replay.findings import Finding, Grade, Rule
+from troth_coordinator.rules.audit_view import AuditKind
 
 MOST_FINDINGS = 1_000
 """Findings of one grade that are kept; the rest is counted. So no ledger fills the memory."""
@@ -60,6 +61,18 @@ class Report:
             if self.num_findings[one.grade] < MOST_FINDINGS:
                 self.findings.append(one)
             self.num_findings[one.grade] += 1
+
+    def excuse(self, convicted: Collection[tuple[int, int, int]]) -> None:
+        """Take false possession for a note where a jury convicted its maker.
+
+        `convicted` are round, index and kind of each conviction.
+        """
+        for at, one in enumerate(self.findings):
+            key = (one.round, one.participant, AuditKind.POSSESSION)
+            if one.rule is Rule.POSSESSION and one.grade is Grade.DISCREPANCY and key in convicted:
+                self.findings[at] = replace(one, grade=Grade.NOTE)
+                self.num_findings[Grade.DISCREPANCY] -= 1
+                self.num_findings[Grade.NOTE] += 1
 
     def count(self, counts: Mapping[str, int]) -> None:
         """Take in the newest counts of a checker."""

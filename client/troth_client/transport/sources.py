@@ -85,9 +85,10 @@ def read_regular(path: Path, most_bytes: int) -> bytes | None:
         return None
     except OSError:
         return b""  # something is there, and it is no file for us
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return b""
     with open(handle, "rb") as stream:  # noqa: PTH123  by its handle: nobody can swap it
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return b""
         return stream.read(most_bytes + 1)
 
 
