@@ -1,6 +1,6 @@
 """An outsider audits recorded runs from their archives alone."""
 
-from support.archives import audit_of, record
+from support.recordings import audit_of, record
 from support.runs import FIVE, start_members
 
 from troth_audit.replay.report import Verdict

@@ -1,6 +1,5 @@
 """One thing of an archive is forged: the audit names it, and never passes or crashes."""
 
-import asyncio
 import os
 import shutil
 import struct
@@ -8,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.archives import account_of, audit_of, record
 from support.forgeries import (
     blobs,
     change_chain,
@@ -18,19 +16,17 @@ from support.forgeries import (
     rewrite,
     swapped,
 )
-from support.runs import NO_AUDITS, settings_of, start_members
+from support.recordings import account_of, audit_of, play
 
 from troth_attestation.header import HEADER_BYTES
 from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Verdict
-from troth_client.data.shards import TokenData
 from troth_coordinator.chain.event_types_rounds import (
     Attested,
     PayloadCommitted,
     RoundClosed,
     RoundOpened,
 )
-from troth_simulation.in_process import InProcessRun
 
 Tamper = Callable[[Path], None]
 NAMES = ("ada", "bob", "cyd")
@@ -40,16 +36,7 @@ ROUNDS = 4
 @pytest.fixture(scope="module")
 def recorded(data, tmp_path_factory) -> Path:
     """The archive of an honest run of three."""
-
-    async def play(folder: Path) -> Path:
-        settings = settings_of(data[1], ROUNDS, checkpoint_every=2, **NO_AUDITS)
-        run = await InProcessRun.create(settings, TokenData(*data), folder / "run")
-        run.has_blob_folders = True
-        await start_members(run, NAMES)
-        await run.finish()
-        return await record(run, data[0], folder / "archive")
-
-    return asyncio.run(play(tmp_path_factory.mktemp("recorded")))
+    return play(data, tmp_path_factory.mktemp("recorded"), ROUNDS, NAMES)
 
 
 @pytest.fixture

@@ -1,11 +1,12 @@
 """Forged archives and ledgers: what a liar may hand to an auditor.
 
 Owns: changes of one thing each, and ledgers whose own hashes fit again after a change.
-Never: says what an auditor must find. Next: archives.py.
+Never: says what an auditor must find. Next: recordings.py.
 """
 
 import base64
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,3 +80,16 @@ def swapped(event: Event, old: bytes, new: bytes) -> bytes:
 def _of(entry: Entry, bodies: list[bytes]) -> Entry:
     names = [name for name, _ in entry.events]
     return Entry(entry.slot, entry.signature, tuple(zip(names, bodies, strict=True)))
+
+
+def with_sequence(folder: Path, line: bytes) -> bytes:
+    """A line of one absorbed event again, with the number that would come next."""
+    ledger = Ledger.of(folder / "ledger.jsonl")
+    reader, fold = ledger.head.reader(), Fold()
+    for entry in ledger.entries():
+        fold.absorb(reader.events(entry))
+    entry = Entry.of_line(line, "a line")
+    (event,) = reader.events(entry)
+    assert event.sequence is not None
+    old, new = (struct.pack("<Q", number) for number in (event.sequence, fold.next_sequence))
+    return _of(entry, [event.body.replace(old, new, 1)]).to_line()

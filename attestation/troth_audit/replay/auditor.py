@@ -9,7 +9,7 @@ right. Bytes of a closed round are fetched and hashed by threads while later eve
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,10 +17,9 @@ from typing import Generic
 
 from troth_attestation.quorum import CaseOutcome
 from troth_audit.replay.account import Word, compare, differences
-from troth_audit.replay.closes import Closes
 from troth_audit.replay.evidence import Claim, Collector, Evidence
 from troth_audit.replay.findings import Finding, Rule, discrepancy
-from troth_audit.replay.ports import Checker, Counting, Decoded, Terms
+from troth_audit.replay.ports import Checker, Counting, Decoded, Ending, Terms
 from troth_audit.replay.replayed import Replayed, State, Waiting
 from troth_audit.replay.report import Report, RoundLine
 from troth_audit.replay.submissions import Committed, Submissions
@@ -40,7 +39,7 @@ from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.errors import RulesError
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
-from troth_coordinator.rules.view import RoundFlag
+from troth_coordinator.rules.view import RoundFlag, RunView
 
 MOST_AHEAD = 8
 """Rounds whose bytes are fetched before the weights have come to them, at most."""
@@ -184,6 +183,9 @@ class Auditor(Generic[Decoded]):
         if is_whole:
             report.add(differences(self.words))
             report.add(compare(self.words, self._fold, self.told, self._passed))
+            for checker in self.checkers:
+                if isinstance(checker, Ending):
+                    report.add(checker.end(self._account()))
         self._count()
         return report
 
@@ -203,6 +205,12 @@ class Auditor(Generic[Decoded]):
             if at == (word.run.event_sequence, word.run.chain_hash):
                 self._passed.add(word.source)
 
+    def _account(self) -> RunView | None:
+        """Return the account that the whole ledger leads to."""
+        ours = self._fold.next_sequence, self._fold.hash
+        runs = (word.run for word in self.words)
+        return next((run for run in runs if (run.event_sequence, run.chain_hash) == ours), None)
+
     def _count(self) -> None:
         report = self.report
         report.counts["events"] = self._fold.next_sequence
@@ -219,11 +227,6 @@ def most_ahead(terms: Terms) -> int:
     """Return how many rounds may be fetched ahead; a decoded payload has about twice its bytes."""
     of_round = 2 * MAX_PARTICIPANTS * terms.payload_bytes
     return max(1, min(MOST_AHEAD, AHEAD_BYTES // of_round))
-
-
-def own_checkers(told: Told) -> Mapping[str, Checker]:
-    """Return the checkers that need nothing but events, by name."""
-    return {"closes": Closes(told)}
 
 
 def _commits(told: Told, round_: RoundTold, event: RoundClosed) -> Iterator[Committed]:

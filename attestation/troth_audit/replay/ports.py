@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 from troth_audit.replay.findings import Finding
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.view import RunView
 
 Decoded = TypeVar("Decoded")
 """A payload as the weights take it; only they know what is in it."""
@@ -90,6 +91,15 @@ class Checker(Protocol):
 
     def check(self, event: Event) -> Iterator[Finding]:
         """Yield what does not fit in the next event of the run."""
+        ...
+
+
+@runtime_checkable
+class Ending(Protocol):
+    """A checker that has something to say at the end of a ledger."""
+
+    def end(self, run: RunView | None) -> Iterator[Finding]:
+        """Yield what is left open; `run` is the account that the ledger leads to, if known."""
         ...
 
 

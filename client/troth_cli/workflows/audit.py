@@ -13,10 +13,11 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
-from troth_audit.replay.auditor import Auditor, Replay, most_ahead, own_checkers
+from troth_audit.replay.auditor import Auditor, Replay, most_ahead
+from troth_audit.replay.closes import Closes
 from troth_audit.replay.evidence import Collector
 from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
-from troth_audit.replay.ports import Terms
+from troth_audit.replay.ports import Checker, Terms
 from troth_audit.replay.replayed import Replayed
 from troth_audit.replay.report import Report
 from troth_audit.replay.submissions import Submissions
@@ -60,7 +61,7 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Report
             replay = _replay(inputs, plan, created, threads, early)
         if replay is not None:
             replay.on_round = on_round
-        checkers = tuple(own_checkers(told).values())
+        checkers: list[Checker] = [Closes(told)]
         reader = inputs.ledger.head.reader()
         auditor = Auditor(reader, told, replay, checkers, inputs.words)
         auditor.report.add(early)

@@ -87,6 +87,8 @@ def _ledger(asked: Asked) -> Ledger:
         Path(one) / LEDGER_FILE for one in asked.archives if (Path(one) / LEDGER_FILE).exists()
     ]
     for path in named:
+        if not path.is_file():
+            raise InputError("a file", "something else", "Name the file of a ledger.", str(path))
         return Ledger.of(path)
     if asked.rpc and asked.run is not None:
         return asyncio.run(_from_node(asked.rpc[0], asked))

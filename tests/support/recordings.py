@@ -4,14 +4,18 @@ Owns: writing one from a run that has ended, and the audit of it. Never: the pro
 Next: runs.py.
 """
 
+import asyncio
 import base64
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+from support.runs import NO_AUDITS, settings_of, start_members
 from troth_audit.replay.report import Report
 from troth_cli.workflows.audit import Plan, audit
 from troth_cli.workflows.audit_inputs import Asked, gather
-from troth_client.data.manifest import load_manifest
+from troth_client.data.manifest import Manifest, load_manifest
+from troth_client.data.shards import TokenData
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.view import RunView
@@ -43,6 +47,20 @@ async def record(run: InProcessRun, data: Path, folder: Path) -> Path:
     manifest = load_manifest(data)
     put(folder, "manifest", manifest.hash.hex(), manifest.canonical)
     return folder
+
+
+def play(data: tuple[Path, Manifest], folder: Path, rounds: int, names: Sequence[str]) -> Path:
+    """Play a run without audits to its end; return its archive."""
+
+    async def to_the_end() -> Path:
+        settings = settings_of(data[1], rounds, checkpoint_every=2, **NO_AUDITS)
+        run = await InProcessRun.create(settings, TokenData(*data), folder / "run")
+        run.has_blob_folders = True
+        await start_members(run, names)
+        await run.finish()
+        return await record(run, data[0], folder / "archive")
+
+    return asyncio.run(to_the_end())
 
 
 def put(folder: Path, kind: str, key: str, data: bytes) -> None:

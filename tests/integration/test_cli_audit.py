@@ -1,0 +1,167 @@
+"""`troth audit` on archives and RPC nodes: exit codes, words, and what it refuses."""
+
+import asyncio
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.cli import Cli
+from support.forgeries import blobs, flip, lines, rewrite, with_sequence
+from support.recordings import play, record
+from support.runs import NO_AUDITS, start_members
+
+from troth_audit.replay.account import Word
+from troth_audit.replay.findings import Grade, Rule
+from troth_audit.replay.report import Report, Verdict
+from troth_cli.workflows.audit import Plan, audit
+from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
+from troth_localnet.rpc import RpcServer, ServerConfig
+
+ROUNDS = 4
+
+
+@pytest.fixture(scope="module")
+def recorded(data, tmp_path_factory) -> Path:
+    """The archive of an honest run of two."""
+    return play(data, tmp_path_factory.mktemp("recorded"), ROUNDS, ("ada", "bob"))
+
+
+@pytest.fixture
+def archive(recorded, tmp_path) -> Path:
+    """A copy to forge."""
+    return Path(shutil.copytree(recorded, tmp_path / "archive"))
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch) -> Cli:
+    """The command line, with no RPC node in the environment."""
+    monkeypatch.delenv("TROTH_RPC", raising=False)
+    return Cli(capsys)
+
+
+def test_a_clean_archive_passes_and_says_whose_word_it_has(cli, recorded):
+    done = cli.ok("audit", "--archive", recorded)
+    assert "its own word, no proof: give --rpc" in done.out
+    assert done.out.splitlines()[-1].startswith("PASS")
+
+
+def test_the_json_is_one_object(cli, recorded):
+    found = cli.json("audit", "--archive", recorded)
+    assert found["verdict"] == "good"
+    assert found["counts"]["payloads"] == 2 * ROUNDS
+    assert found["findings"] == []
+
+
+def test_a_flipped_payload_is_exit_1_with_its_name(cli, archive):
+    flip(blobs(archive, "payload")[0], 9)
+    done = cli("audit", "--archive", archive, "--json")
+    assert done.code == 1
+    found = done.json["findings"][0]
+    assert (found["grade"], found["rule"]) == ("discrepancy", "payload")
+    assert blobs(archive, "payload")[0].name in found["expected"]
+
+
+def test_a_missing_payload_is_exit_2(cli, archive):
+    blobs(archive, "payload")[0].unlink()
+    done = cli("audit", "--archive", archive)
+    assert done.code == 2
+    assert "INCOMPLETE" in done.out
+
+
+def test_another_run_than_the_ledgers_is_refused(cli, recorded):
+    error = cli.refused("audit", "11111111111111111111111111111112", "--archive", recorded)
+    assert error["kind"] == "OtherRunError"
+
+
+def test_without_a_ledger_the_error_says_where_to_get_one(cli, archive):
+    (archive / "ledger.jsonl").unlink()
+    error = cli.refused("audit", "--archive", archive)
+    assert error["kind"] == "LedgerMissingError"
+    assert "--archive" in error["next_step"]
+
+
+@pytest.mark.parametrize("text", [b"", b"no ledger\n", b"\0" * 100])
+def test_a_file_that_is_no_ledger_is_refused(cli, archive, text):
+    (archive / "ledger.jsonl").write_bytes(text)
+    assert cli.refused("audit", "--archive", archive)["kind"] == "LedgerFileError"
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"data": 3}', b"{}"])
+def test_an_account_that_cannot_be_read_is_refused(cli, archive, text):
+    (archive / "chain.json").write_bytes(text)
+    assert cli.refused("audit", "--archive", archive)["kind"] == "InputError"
+
+
+def test_a_ledger_that_is_a_fifo_is_refused(cli, archive):
+    (archive / "ledger.jsonl").unlink()
+    os.mkfifo(archive / "ledger.jsonl")
+    assert cli.refused("audit", "--archive", archive)["kind"] == "InputError"
+
+
+@pytest.mark.parametrize("text", ["3", "5:2", "a:b", "-1:2", "2:2"])
+def test_rounds_that_are_no_span_are_refused(cli, recorded, text):
+    assert cli.refused("audit", "--archive", recorded, "--rounds", text)["kind"] == "InputError"
+
+
+def test_rounds_end_the_replay(cli, recorded):
+    found = cli.json("audit", "--archive", recorded, "--rounds", "0:2")
+    assert found["verdict"] == "good"
+    assert found["counts"]["applied_rounds"] == 2
+    assert found["counts"]["rounds"] == ROUNDS
+
+
+def test_a_checkpoint_that_nobody_has_is_missing(cli, recorded):
+    done = cli("audit", "--archive", recorded, "--from-checkpoint", 2, "--json")
+    assert done.code == 2
+    assert done.json["findings"][0]["rule"] == "state root"
+
+
+def forged_tail(folder: Path) -> None:
+    """Append an event that carries the next number, of a kind that the run has had."""
+    found = lines(folder)
+    line = next(one for one in found if b"RunFunded" in one)
+    rewrite(folder, [*found, with_sequence(folder, line)])
+
+
+async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, data, tmp_path):
+    run = await run_factory.create(3, **NO_AUDITS)
+    run.has_blob_folders = True
+    await start_members(run, ["ada", "bob"])
+    await run.finish()
+    folder = await record(run, data[0], tmp_path / "archive")
+    server = RpcServer(run.chain, ServerConfig(slot_milliseconds=None))
+    await server.start()
+
+    def asked(ledger: Path | None, *archives: Path) -> Asked:
+        at, (urls, names) = run.at.run, ([server.rpc_url], [str(one) for one in archives])
+        return Asked(at, None, urls, names, ledger, tmp_path)
+
+    def judged(inputs: Inputs) -> Report:
+        return audit(inputs, Plan(num_threads=1), lambda _: None)
+
+    try:
+        inputs = await asyncio.to_thread(gather, asked(None, folder))
+        assert not inputs.is_offline
+        assert judged(inputs).verdict is Verdict.GOOD
+        disagreeing = _other_node(inputs)
+        assert Rule.RUN_ACCOUNT in {one.rule for one in judged(disagreeing).findings}
+        assert judged(disagreeing).verdict is Verdict.WRONG
+        (folder / "ledger.jsonl").rename(tmp_path / "moved.jsonl")
+        from_history = await asyncio.to_thread(gather, asked(None, folder))
+        assert judged(from_history).verdict is Verdict.GOOD
+        (tmp_path / "moved.jsonl").rename(folder / "ledger.jsonl")
+        forged_tail(folder)
+        found = judged(await asyncio.to_thread(gather, asked(None, folder)))
+    finally:
+        await server.stop()
+    wrong = [(one.grade, one.rule) for one in found.findings]
+    assert wrong == [(Grade.DISCREPANCY, Rule.CHAIN_HASH)]
+
+
+def _other_node(inputs: Inputs) -> Inputs:
+    """Add a node that shows another chain hash for the same number of events."""
+    (word,) = inputs.words
+    other = replace(word.run, chain_hash=bytes(32))
+    return replace(inputs, words=(word, Word("a second node", other)))
