@@ -53,7 +53,8 @@ def play(data: tuple[Path, Manifest], folder: Path, rounds: int, names: Sequence
     """Play a run without audits to its end; return its archive."""
 
     async def to_the_end() -> Path:
-        settings = settings_of(data[1], rounds, checkpoint_every=2, **NO_AUDITS)
+        chain = {"checkpoint_every": 2, **NO_AUDITS}
+        settings = settings_of(data[1], rounds, **chain)  # type: ignore[arg-type]
         run = await InProcessRun.create(settings, TokenData(*data), folder / "run")
         run.has_blob_folders = True
         await start_members(run, names)
