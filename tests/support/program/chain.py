@@ -263,6 +263,7 @@ class ChainDriver:
         self._check_audits(run, entries)
         assert run.chain_hash == self.ledger.hash
         assert run.event_sequence == self.ledger.next_sequence
+        self.ledger.recounted.compare(run, entries)
 
     def _check_audits(self, run: RunView, entries: Sequence[EntryView]) -> None:
         """Bonds, escrow and the counters of the entries follow from the open audits alone."""

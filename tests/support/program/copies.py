@@ -41,7 +41,7 @@ def copied(driver: Driver) -> Driver:
     """A driver of a second chain, in the same state as the first and independent of it."""
     made = copy.copy(driver)
     made.chain = _chain(driver)
-    made.ledger = driver.ledger.copied()
+    made.ledger = driver.ledger.forked()
     for name in OWN:
         setattr(made, name, copy.copy(getattr(driver, name)))
     return made

@@ -1,0 +1,219 @@
+"""Money of participants in the recount: stakes, tickets, claims, joining and leaving.
+
+Owns: what comes in and goes out of the vault beside audits (program: `instructions/`).
+Never: sees lamports that somebody sent to the vault unasked; leftovers may hold them.
+Next: `recount_money.py` for the places of lamports.
+"""
+
+from troth_audit.replay import recount_money as money
+from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.findings import Rule
+from troth_audit.replay.recount_rounds import end_probations
+from troth_audit.replay.recount_script import Expected, Script
+from troth_audit.replay.recount_state import (
+    AuditBook,
+    Books,
+    Entry,
+    MisfitError,
+    Record,
+    less,
+)
+from troth_coordinator.chain import event_types_audits as of_audits
+from troth_coordinator.chain import event_types_life as of_life
+from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
+from troth_coordinator.rules.ids import NO_INDEX, NONE
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import EntryFlag, Status
+
+_UNDERWAY = (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN, Phase.PAUSED)
+_GONE = (Status.LEFT, Status.BARRED)
+
+
+def funded(books: Books, event: of_life.RunFunded) -> Script:
+    """Add to the pool."""
+    books.pool += event.lamports
+    yield Expected(of_life.RunFunded, Rule.VAULT, {"reward_pool": books.pool})
+
+
+def joined(books: Books, event: of_life.ParticipantJoined) -> Script:
+    """Give an index to an owner that deposits the stake; its past comes along."""
+    owner, key = books.owner(bytes(event.owner)), bytes(event.owner)
+    former = books.entries.get(owner.index)
+    if former is not None and former.owner == key:
+        former.unbonding = 0
+        money.release(books, former, event.slot)
+        owner.record = take_record(former)
+    _require_vacant(books, event)
+    stake = books.params.min_stake_lamports
+    fields = {"stake": stake, "round": books.round}
+    yield Expected(of_life.ParticipantJoined, Rule.VAULT, fields)
+    past, owner.record = owner.record, Record()
+    owner.index = event.index
+    entry = Entry(event.index, key, event.roles, books.round, stake=stake, past=past)
+    if past.is_on_probation:
+        standing.begin_probation(entry)
+    entry.unbonding = owner.unbonding
+    books.entries[event.index] = entry
+    others = ~(1 << event.index)
+    books.convicted = [convicted & others for convicted in books.convicted]
+    if past.is_remembered(books.round):
+        yield _record_moved(entry, past, is_in_force=True)
+
+
+def _require_vacant(books: Books, event: of_life.ParticipantJoined) -> None:
+    """Raise MisfitError where an index is given away that somebody holds or is owed at."""
+    before = books.entries.get(event.index)
+    if before is None:
+        return
+    money.release(books, before, event.slot)
+    previous = books.owners.get(before.owner)
+    if previous is not None and previous.index == event.index:
+        previous.index = NO_INDEX
+    owed = before.stake + before.claimable + before.buckets.unvested + before.withheld
+    is_named = any(event.index in _named(audit) for audit in books.audits.values())
+    if before.status not in _GONE or owed or is_named:
+        raise MisfitError(Rule.VAULT, "an index that is free", f"index {event.index}")
+    if before.past.is_remembered(books.round):
+        raise MisfitError(Rule.PENALTY, "RecordMoved of the owner before", "none")
+
+
+def _named(audit: AuditBook) -> set[int]:
+    judges = {judge.index for judge in (*audit.seats, *audit.jurors)}
+    return judges | {audit.target, audit.challenger_index}
+
+
+def take_record(entry: Entry) -> Record:
+    """Move the record out of an entry: it is in one place only."""
+    found, entry.past = entry.past, Record()
+    found.is_on_probation = entry.is_on_probation
+    standing.end_probation(entry)
+    return found
+
+
+def record_moved(books: Books, event: of_life.RecordMoved) -> Script:
+    """Move the record of the former owner of an index to its account."""
+    entry = books.entry(event.index)
+    money.release(books, entry, event.slot)
+    past = take_record(entry)
+    yield _record_moved(entry, past, is_in_force=False)
+    owner = books.owner(entry.owner)
+    owner.record = past
+    if owner.index == event.index:
+        owner.index = NO_INDEX
+
+
+def _record_moved(entry: Entry, past: Record, *, is_in_force: bool) -> Expected:
+    fields = {
+        "owner": entry.owner,
+        "index": entry.index,
+        "is_in_force": is_in_force,
+        "work_faults": past.work_faults,
+        "strikes": past.strikes,
+        "openings_step": past.refusals.step,
+        "jailed_until_round": past.jailed_until_round,
+    }
+    return Expected(of_life.RecordMoved, Rule.PENALTY, fields)
+
+
+def rewards_moved(books: Books, event: of_life.RewardsMoved) -> Script:
+    """Rewards left behind at an index go to the account of their owner."""
+    entry = books.entry(event.index)
+    money.release(books, entry, event.slot)
+    fields = {"owner": entry.owner, "lamports": entry.claimable}
+    yield Expected(of_life.RewardsMoved, Rule.VAULT, fields)
+    books.owner(entry.owner).claimable += entry.claimable
+    entry.claimable = 0
+
+
+def topped_up(books: Books, event: of_life.StakeToppedUp) -> Script:
+    """Add stake."""
+    entry = books.entry(event.index)
+    entry.stake += event.lamports
+    yield Expected(of_life.StakeToppedUp, Rule.VAULT, {"stake": entry.stake})
+
+
+def leaving(books: Books, event: of_life.LeaveRequested) -> Script:
+    """Unbond the whole stake; whoever serves no open round is gone at once."""
+    entry, clock = books.entry(event.index), books.clock(event.slot)
+    standing.act(books, entry, event.slot)
+    at_next_open = entry.status == Status.ACTIVE and books.phase in _UNDERWAY
+    matures = clock + books.params.unbond_slots
+    fields = {"stake": entry.stake, "matures_clock": matures, "at_next_open": at_next_open}
+    yield Expected(of_life.LeaveRequested, Rule.VAULT, fields)
+    money.unbond(books, entry, entry.stake, matures)
+    if at_next_open:
+        entry.flags |= EntryFlag.LEAVING
+        return
+    if entry.is_on_probation and entry.is_present:
+        ended = end_probations(books, [(1 << event.index, entry)])
+        yield Expected(of_audits.ProbationsEnded, Rule.REWARD, ended)
+    standing.end_membership(entry, Status.LEFT, books.round)
+    left = {"index": event.index, "owner": entry.owner, "round": books.round}
+    yield Expected(of_life.ParticipantLeft, Rule.VAULT, left)
+
+
+def unbonding(books: Books, event: of_life.StakeUnbonding) -> Script:
+    """Stake above the minimum starts unbonding."""
+    entry = books.entry(event.index)
+    matures = books.clock(event.slot) + books.params.unbond_slots
+    spare = max(0, entry.stake - books.params.min_stake_lamports)
+    between = {"lamports": (1, spare)}
+    fields = {"matures_clock": matures}
+    yield Expected(of_life.StakeUnbonding, Rule.VAULT, fields, (), between)
+    money.unbond(books, entry, min(event.lamports, entry.stake), matures)
+
+
+def withdrawn(books: Books, event: of_life.StakeWithdrawn) -> Script:
+    """Matured stake is paid."""
+    key, clock = bytes(event.owner), books.clock(event.slot)
+    owner = books.owner(key)
+    _require_unfrozen(books, key)
+    ripe = sum(lamports for matures, lamports in owner.tickets if matures <= clock)
+    yield Expected(of_life.StakeWithdrawn, Rule.VAULT, {"lamports": ripe})
+    owner.tickets = [ticket for ticket in owner.tickets if ticket[0] > clock]
+    entry = books.entries.get(owner.index)
+    if entry is not None and entry.owner == key:
+        entry.unbonding = less(entry.unbonding, ripe)
+
+
+def claimed(books: Books, event: of_life.RewardClaimed) -> Script:
+    """Vested rewards are paid."""
+    key = bytes(event.owner)
+    _require_unfrozen(books, key)
+    theirs = [entry for _, entry in books.members() if entry.owner == key]
+    vested = sum(money.release(books, entry, event.slot) for entry in theirs)
+    owner = books.owner(key)
+    lamports = owner.claimable + sum(entry.claimable for entry in theirs)
+    yield Expected(of_life.RewardClaimed, Rule.VAULT, {"vested": vested, "lamports": lamports})
+    owner.claimable = 0
+    for entry in theirs:
+        entry.claimable = 0
+
+
+def _require_unfrozen(books: Books, owner: bytes) -> None:
+    """Raise MisfitError while an accusation or an escrow is open against an owner."""
+    for audit in books.audits.values():
+        is_open = AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED
+        freezes = is_open and not audit.has(AuditFlag.UNAVAILABLE)
+        if audit.owner == owner and (freezes or audit.case_outcome == 1):
+            raise MisfitError(Rule.VAULT, "nothing paid out under an accusation", "a payment")
+
+
+def participant_closed(books: Books, event: of_life.ParticipantClosed) -> Script:
+    """Close the account of an owner to whom nothing is owed."""
+    key = bytes(event.owner)
+    owner = books.owner(key)
+    theirs = [entry for _, entry in books.members() if entry.owner == key]
+    owed = owner.claimable + owner.unbonding
+    owed += sum(e.stake + e.claimable + e.withheld + e.buckets.unvested for e in theirs)
+    if owed:
+        raise MisfitError(Rule.VAULT, "nothing owed to the owner", f"{owed} lamports")
+    yield Expected(of_life.ParticipantClosed, Rule.VAULT, {})
+    del books.owners[key]
+
+
+def leftovers(books: Books, _: of_life.LeftoversPaid) -> Script:
+    """Pay what is owed to nobody: the pool, and what strangers sent."""
+    between = {"lamports": (books.pool, NONE)}
+    yield Expected(of_life.LeftoversPaid, Rule.VAULT, {}, (), between)
+    books.pool = 0

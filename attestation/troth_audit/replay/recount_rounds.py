@@ -1,0 +1,328 @@
+"""Rounds in the recount: their sets, rewards, misses, strikes, and payloads that nobody serves.
+
+Owns: what an open fixes and what a close gives and takes (program: `round/`).
+Never: says which payloads a close includes; it takes the record of the close.
+Next: `recount_seeds.py` for the sample.
+"""
+
+from dataclasses import dataclass
+
+from troth_audit.replay import recount_money as money
+from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.findings import Rule
+from troth_audit.replay.recount_script import Expected, Script
+from troth_audit.replay.recount_state import NO_MISSES, Books, Entry, RoundBook
+from troth_coordinator.chain import event_types_rounds as of_rounds
+from troth_coordinator.chain.event_types_audits import ProbationsEnded
+from troth_coordinator.rules import eligibility, root
+from troth_coordinator.rules.bitmap import count
+from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.membership import NEW_ROUNDS, RoundSets
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.reward import scaled_reward
+from troth_coordinator.rules.standing import Duty, after_round
+from troth_coordinator.rules.view import EntryFlag, Role, RoundFlag, SeedStatus, Status
+
+VOID_ROUNDS_TO_HALT = 3
+
+
+def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
+    """Open a round: its sets follow from the entries."""
+    params = books.params
+    books.epoch = books.round // params.rounds_per_epoch
+    sets = sets_at_open(books, keeps_going=event.root_only)
+    staying = sets_at_open(books, keeps_going=False)
+    is_root_only = (
+        books.round >= params.max_rounds
+        or not staying.trainers
+        or count(staying.members) < params.min_members
+    )
+    expected = {
+        "round": books.round,
+        "epoch": books.epoch,
+        "root_only": is_root_only,
+        "members": sets.members,
+        "trainers": sets.trainers,
+        "eligible": sets.eligible,
+        "is_new": sets.is_new,
+    }
+    yield Expected(of_rounds.RoundOpened, Rule.ROUND_SETS, expected)
+    books.phase = Phase.COOLDOWN if event.root_only else Phase.COMMIT
+    books.lost_seeds &= ~(1 << books.round % 64)
+    round_ = RoundBook(
+        books.round,
+        event.root_only,
+        sets.members,
+        sets.trainers,
+        sets.eligible,
+        sets.is_new,
+        params.reward_per_payload,
+        books.base_round,
+    )
+    first = books.round - books.round % params.residual_rounds
+    for one, entry in books.members():
+        is_kept = entry.last_included != NONE and entry.last_included >= first
+        if sets.trainers & one and is_kept and not event.root_only:
+            round_.previous[entry.index] = entry.last_included
+    books.ring[books.round % params.ring] = round_
+
+
+def sets_at_open(books: Books, *, keeps_going: bool) -> RoundSets:
+    """Return the sets of a round that opens now."""
+    members = trainers = witnesses = earned = is_new = 0
+    params = books.params
+    for one, entry in books.members():
+        is_going = entry.is_leaving or entry.is_short(params)
+        is_there = entry.status == Status.ACTIVE and entry.active_round <= books.round
+        if not is_there or (is_going and not keeps_going):
+            continue
+        members |= one
+        trainers |= one if entry.roles & Role.TRAINER else 0
+        if entry.roles & Role.WITNESS and not entry.flags & EntryFlag.SILENT:
+            witnesses |= one
+            after = params.seat_after_rounds
+            if eligibility.has_earned_seat(entry.rounds_served, entry.joined_round, after):
+                earned |= one
+        is_new |= one if entry.included_since_strike < NEW_ROUNDS else 0
+    bench = eligibility.fill_bench(earned, witnesses, lambda at: books.entries[at].rounds_served)
+    return RoundSets(*map(type(bench), (members, trainers, bench, is_new)))
+
+
+def closed(books: Books, event: of_rounds.RoundClosed) -> Script:
+    """Close a round, and settle it unless it is the root-only step."""
+    round_ = books.round_of(event.round, Rule.CLOSE)
+    is_void, is_forced = bool(event.flags & RoundFlag.VOID), round_.is_forced_void
+    has_seed = not (is_void or round_.is_root_only)
+    seed_slot = event.slot + books.params.seed_delay_slots if has_seed else NONE
+    yield Expected(of_rounds.RoundClosed, Rule.SEED, {"seed_slot": seed_slot})
+    round_.is_closed = True
+    round_.close_clock = books.clock(event.slot)
+    if not is_void:
+        books.void_streak = 0
+    elif not is_forced:
+        books.void_streak += 1
+    if round_.is_root_only:
+        return
+    strikes = 0
+    if has_seed:
+        round_.included = event.included
+        round_.seed_slot, round_.seed_status = seed_slot, SeedStatus.PENDING
+        books.base_round = event.round
+        strikes = _unavailable(books, round_, event.canonical_root)
+    elif not is_forced:
+        books.base_round = NONE
+    counts_misses = not (is_void and is_forced)
+    yield from _settle(books, round_, event, _Terms(strikes, counts_misses))
+    books.round = event.round + 1
+
+
+def _unavailable(books: Books, round_: RoundBook, canonical: bytes) -> int:
+    """Return who takes a strike because too few vouched for its payload."""
+    votes = 0
+    for index, vote in round_.votes.items():
+        owner = books.entry(index).owner
+        if vote == root.root_vote(books.run, round_.number, owner, canonical):
+            votes |= 1 << index
+    unavailable = votes & ~round_.included
+    return root.unavailable_strikes(round_.committed, round_.included, unavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    strikes: int
+    counts_misses: bool
+
+
+@dataclass(slots=True)
+class _Sum:
+    vested: int = 0
+    fees: int = 0
+    inactivated: int = 0
+    jailed: int = 0
+
+
+def _settle(books: Books, round_: RoundBook, event: of_rounds.RoundClosed, terms: _Terms) -> Script:
+    full, included = round_.reward_price, count(round_.included)
+    round_.reward_paid = scaled_reward(full, books.pool, included)
+    round_.reward_window = money.reward_window(books, event.slot)
+    if included and round_.reward_paid != full:
+        scaled = {"round": round_.number, "reward_per_payload": full}
+        fields = {**scaled, "reward_paid": round_.reward_paid}
+        yield Expected(of_rounds.RewardsScaled, Rule.REWARD, fields)
+    found = _Sum()
+    for one, entry in books.members():
+        if round_.members & one:
+            _settle_member(books, entry, round_, event.flags, terms, found)
+    counted = -1 if terms.counts_misses else 0
+    fields = {
+        "round": round_.number,
+        "reward_paid": round_.reward_paid,
+        "reward_window": round_.reward_window,
+        "vested": found.vested,
+        "missed_commit": round_.trainers & ~round_.committed & counted,
+        "missed_attest": round_.members & ~round_.attested & counted,
+        "inactivated": found.inactivated,
+        "fees": found.fees,
+        "struck": terms.strikes,
+        "jailed": found.jailed,
+        "withheld": round_.withheld,
+        "probation": round_.probation,
+    }
+    yield Expected(of_rounds.RoundSettled, Rule.REWARD, fields)
+
+
+def _settle_member(
+    books: Books, entry: Entry, round_: RoundBook, flags: int, terms: _Terms, found: _Sum
+) -> None:
+    one = 1 << entry.index
+    if round_.included & one:
+        found.vested += _reward(books, entry, round_)
+    if (round_.included | round_.attested) & one:
+        entry.rounds_served += 1
+    if terms.strikes & one and standing.strike(books, entry, round_.number):
+        found.jailed |= one
+    if not terms.counts_misses:
+        return
+    commit = Duty(bool(round_.committed & one), bool(flags & RoundFlag.COMMIT_RAN_TO_DEADLINE))
+    attest = Duty(bool(round_.attested & one), bool(flags & RoundFlag.ATTEST_RAN_TO_DEADLINE))
+    duties = [commit, attest] if round_.trainers & one else [attest]
+    misses = entry.misses = after_round(entry.misses, duties)
+    if misses.is_inactive and entry.status == Status.ACTIVE and not entry.is_leaving:
+        found.inactivated |= one
+        if standing.make_inactive(books, entry, round_.number, is_fined=misses.is_fined):
+            found.fees += money.charge(books, entry, books.params.absence_fee)
+
+
+def _reward(books: Books, entry: Entry, round_: RoundBook) -> int:
+    """Pay one included payload, or let its reward wait; returns what vested by it."""
+    one, vested = 1 << entry.index, 0
+    can_be_audited = eligibility.can_be_audited(round_.eligible, entry.index)
+    if can_be_audited and entry.is_on_probation:
+        money.withhold(books, entry, round_.reward_paid)
+        round_.withheld |= one
+        if standing.choose_probation(entry, round_.number, books.params.ring):
+            round_.probation |= one
+    else:
+        vested = money.credit(books, entry, round_.reward_window, round_.reward_paid)
+    entry.last_included = round_.number
+    entry.past.included_total += 1
+    entry.included_since_strike += can_be_audited
+    return vested
+
+
+def missing(books: Books, event: of_rounds.MissingReported) -> Script:
+    """Note that a member lacks a payload; half of the members strike it."""
+    round_ = books.round_of(event.round, Rule.ROUND_SETS)
+    current = books.round_of(books.round, Rule.ROUND_SETS)
+    fields = {"round": current.base_round}
+    yield Expected(of_rounds.MissingReported, Rule.ROUND_SETS, fields)
+    standing.act(books, books.entry(event.index), event.slot)
+    reports = round_.reports.get(event.target, 0) | 1 << event.index
+    round_.reports[event.target] = reports
+    if 2 * count(reports & current.members) < count(current.members):
+        return
+    one, target = 1 << event.target, books.entry(event.target)
+    round_.included &= ~one
+    round_.struck |= one
+    current.is_forced_void = True
+    reward_undone = _undo_service(books, round_, target)
+    vouchers = jailed = 0
+    for index in sorted(round_.vouched):
+        if round_.vouched[index] & one:
+            vouchers |= 1 << index
+            is_jailed = standing.strike(books, books.entry(index), current.number)
+            jailed |= 1 << index if is_jailed else 0
+    struck = {
+        "round": event.round,
+        "target": event.target,
+        "open_round": current.number,
+        "included": round_.included,
+        "reward_undone": reward_undone,
+        "vouchers": vouchers,
+        "jailed": jailed,
+    }
+    yield Expected(of_rounds.PayloadStruck, Rule.REWARD, struck)
+
+
+def _undo_service(books: Books, round_: RoundBook, entry: Entry) -> int:
+    """Take back what the close gave to the target of a struck payload."""
+    one = 1 << entry.index
+    entry.last_included = round_.previous.get(entry.index, NONE)
+    entry.past.included_total = max(0, entry.past.included_total - 1)
+    if eligibility.can_be_audited(round_.eligible, entry.index):
+        entry.included_since_strike = max(0, entry.included_since_strike - 1)
+    if not round_.attested & one:
+        entry.rounds_served = max(0, entry.rounds_served - 1)
+    if round_.unpaid & one:
+        return 0
+    standing.redraw_probation(entry, round_.number)
+    window, paid = round_.reward_window, round_.reward_paid
+    if round_.withheld & one:
+        return money.undo_withheld(books, entry, window, paid)
+    return money.undo(books, entry, window, paid)
+
+
+def membership_changed(books: Books, event: of_rounds.MembershipChanged) -> Script:
+    """Let requests take effect; before a root-only step leavers and the short stay on."""
+    left = sum(one for one, entry in books.members() if entry.is_leaving)
+    short = sum(
+        one
+        for one, entry in books.members()
+        if entry.status == Status.ACTIVE and not entry.is_leaving and entry.is_short(books.params)
+    )
+    rotated = sum(one for one, entry in books.members() if entry.has_next_session)
+    ways = ({"left": left, "short": short}, {"left": 0, "short": 0})
+    fields = {"round": books.round, "rotated": rotated}
+    yield Expected(of_rounds.MembershipChanged, Rule.ROUND_SETS, fields, ways)
+    for one, entry in books.members():
+        entry.has_next_session = False
+        if event.left & left & one:
+            standing.end_membership(entry, Status.LEFT, books.round)
+        elif event.short & short & one:
+            entry.status = Status.INACTIVE
+
+
+def probations_ended(books: Books, _: ProbationsEnded) -> Script:
+    """Probations end because memberships do, or the run: what waited goes to the pool."""
+    on = [pair for pair in books.members() if pair[1].is_on_probation and pair[1].is_present]
+    going = [pair for pair in on if pair[1].is_leaving] or on
+    fields = end_probations(books, going)
+    yield Expected(ProbationsEnded, Rule.REWARD, fields)
+
+
+def end_probations(books: Books, entries: list[tuple[int, Entry]]) -> dict[str, object]:
+    """Return what waits for these participants to the pool, and the fields that tell so."""
+    ended = [pair for pair in entries if pair[1].is_on_probation and pair[1].is_present]
+    returned = sum(money.return_withheld(books, entry) for _, entry in ended)
+    return {"ended": sum(one for one, _ in ended), "returned": returned}
+
+
+def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> None:
+    """Make the ready active, the absent inactive."""
+    for one, entry in books.members():
+        if event.absent & one:
+            entry.status = Status.INACTIVE
+        elif event.ready & one:
+            activate(entry, books.round)
+    if event.ready:
+        books.base_round = NONE
+
+
+def activate(entry: Entry, round_: int) -> None:
+    """Begin a membership with a zero residual."""
+    entry.status, entry.active_round, entry.last_included = Status.ACTIVE, round_, NONE
+    entry.misses = NO_MISSES
+
+
+def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
+    """Between stretches of rounds nobody is active."""
+    if event.phase == Phase.HALTED:
+        books.base_round = NONE
+        if books.void_streak < VOID_ROUNDS_TO_HALT:
+            books.epoch = books.round // books.params.rounds_per_epoch
+    if event.phase in (Phase.WAITING_FOR_MEMBERS, Phase.FINISHED):
+        books.void_streak, books.base_round = 0, NONE
+        for _, entry in books.members():
+            if entry.status == Status.ACTIVE:
+                entry.status = Status.PENDING
+    books.phase = event.phase
