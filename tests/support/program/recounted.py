@@ -5,10 +5,11 @@ So a rule that the program and the auditor understand differently fails the test
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from operator import attrgetter
 
+from troth_audit.replay.findings import Finding
 from troth_audit.replay.recount import Recount
 from troth_audit.replay.recount_money import totals
-from troth_audit.replay.recount_state import Entry
 from troth_audit.replay.told import Told
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
@@ -44,6 +45,21 @@ OF_PAST = (
     "jailed_until_round",
 )
 
+ENTRY_OF = attrgetter(*OF_ENTRY)
+PAST_OF = attrgetter(*OF_PAST)
+
+
+def findings_of(events: Iterable[Event]) -> list[Finding]:
+    """What an auditor finds in these events of a run, from its creation on."""
+    first, *rest = events
+    assert isinstance(first, RunCreated)
+    told = Told(first.params.residual_rounds)
+    recount, found = Recount(told, bytes(first.run)), []
+    for event in (first, *rest):
+        found += recount.check(event)
+        told.take(event)
+    return [*found, *recount.end()]
+
 
 class Recounted:
     """A run recounted from its events so far."""
@@ -64,24 +80,17 @@ class Recounted:
             self.told.take(event)
 
     def compare(self, run: RunView, entries: Sequence[EntryView]) -> None:
-        """What was recounted is what the accounts hold."""
+        """Hold what was recounted against the accounts."""
         assert self.recount is not None
         books = self.recount.books
-        found = {name: getattr(run, name) for name in asdict(totals(books))}
-        assert asdict(totals(books)) == found
-        for index, entry in enumerate(entries):
-            if entry.status != Status.EMPTY:
-                assert _of_books(books.entries[index]) == _of_chain(entry), index
-
-
-def _of_books(entry: Entry) -> dict[str, object]:
-    found = {name: getattr(entry, name) for name in OF_ENTRY}
-    found |= {name: getattr(entry.past, name) for name in OF_PAST}
-    found["unvested"] = entry.buckets.unvested
-    return found | {"step": entry.past.refusals.step, "misses": entry.misses.in_row}
-
-
-def _of_chain(entry: EntryView) -> dict[str, object]:
-    found = {name: getattr(entry, name) for name in (*OF_ENTRY, *OF_PAST)}
-    found["unvested"] = sum(entry.bucket_amount)
-    return found | {"step": entry.openings_step, "misses": entry.misses_in_row}
+        recounted = asdict(totals(books))
+        assert recounted == {name: getattr(run, name) for name in recounted}
+        for index, entry in books.entries.items():
+            view = entries[index]
+            assert ENTRY_OF(entry) == ENTRY_OF(view), (index, OF_ENTRY)
+            assert PAST_OF(entry.past) == PAST_OF(view), (index, OF_PAST)
+            assert entry.buckets.amounts == view.bucket_amount, index
+            assert entry.past.refusals.step == view.openings_step, index
+            assert entry.misses.in_row == view.misses_in_row, index
+        statuses = [entry.status for entry in entries]
+        assert statuses.count(Status.EMPTY) == len(entries) - len(books.entries)

@@ -1,0 +1,81 @@
+"""Runs in which much happens, for those who read events: what they tell of money and judgements.
+
+Owns: three runs as lists of events. Never: asserts anything about the program; its own tests do.
+Next: recounted.py for the reader of these events.
+"""
+
+from functools import cache
+
+from support.program.audits import LAZY, MISMATCH, OK
+from support.program.cases import PAYLOAD, ROOT, CaseDriver
+from support.program.rounds import RoundDriver
+from troth_coordinator.chain import instructions as life
+from troth_coordinator.chain.event_base import Event
+
+PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
+"""Audits and cases end while the next round is still in its Commit."""
+
+
+@cache
+def judged() -> tuple[Event, ...]:
+    """Audits of every kind of end, a conviction that is reversed, one that stands, an acquittal."""
+    driver = CaseDriver(12, **PATIENT)
+    driver.start()
+    driver.commit_all()
+    driver.request(1)
+    driver.attest_all()
+    driver.close()
+    driver.draw(0)
+    driver.open_audit(0, 2)
+    challenger = driver.outsider("challenger")
+    driver.challenge(challenger, 0, 6, PAYLOAD)
+    driver.challenge(challenger, 0, 7, ROOT)
+    driver.judge(0, 1, [OK, OK, OK])
+    driver.judge(0, 5, [OK, (OK, LAZY), OK, OK, OK])
+    accused = driver.accuse(0, 3)
+    driver.run_to(driver.of(0, 2).stage_end)
+    driver.settle(0, 2)
+    driver.decide(driver.case(0, 6, PAYLOAD), MISMATCH)
+    driver.decide(driver.case(0, 7, ROOT), OK)
+    seated = driver.seat_jury(accused)
+    driver.take_votes(seated, [MISMATCH] * (len(seated.jurors) - 2) + [None, MISMATCH], 1)
+    driver.settle_case(driver.case(0, 3))
+    case = driver.case(0, 3)
+    if case.escrow:
+        driver.appeal(case)
+        driver.run_to(case.appeal_end)
+        driver.reverse(case)
+    for closed in (case, driver.case(0, 6, PAYLOAD), driver.case(0, 7, ROOT)):
+        driver.release(closed)
+    return tuple(driver.ledger.events)
+
+
+@cache
+def paid() -> tuple[Event, ...]:
+    """A pool that runs dry, absentees, strikes, a payload that nobody serves, people who leave."""
+    driver = RoundDriver(6, pool=14_000)
+    driver.start()
+    driver.play(1)
+    driver.commit_all()
+    for index in range(6):
+        driver.attest(index, 0b111111 if index < 4 else 0b011111)
+    driver.close()
+    for index in (0, 1, 2):
+        driver.send(driver.report_instruction(index, 5), driver.sessions[index])
+    driver.close_void()
+    for _ in range(3):
+        driver.freeze_old_seed()
+        driver.commit_all([0, 1, 2, 3])
+        driver.attest_all([0, 1, 2, 3])
+        driver.close()
+    first, second, _, fourth = (driver.owners[index] for index in range(4))
+    driver.send(life.top_up_stake(driver.at, first.pubkey(), 7_000), first)
+    driver.send(life.withdraw_stake(driver.at, first.pubkey(), 6_000), first)
+    driver.leave(3)
+    driver.play(1)
+    driver.leave(5)
+    driver.chain.advance(max(driver.params.unbond_slots, 2 * driver.params.vesting_slots) + 1)
+    driver.send(life.withdraw_stake(driver.at, first.pubkey(), 0), first)
+    driver.send(life.withdraw_stake(driver.at, fourth.pubkey(), 0), fourth)
+    driver.send(life.claim_reward(driver.at, second.pubkey()), second)
+    return tuple(driver.ledger.events)
