@@ -26,6 +26,7 @@ _MODULES: Final = {
     "withdraw": "membership",
     "claim": "membership",
     "hub": "hub",
+    "archive": "archive",
     "status": "status",
     "dashboard": "dashboard",
     "audit": "audit",

@@ -21,8 +21,7 @@ from troth_client.compression.errors import (
     TensorMismatchError,
     TileShapeError,
 )
-
-Shape = tuple[int, ...]
+from troth_client.compression.matrices import Shape, grid_of, matrices_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Matrix:
     @property
     def grid(self) -> tuple[int, int]:
         """Tile rows and tile columns."""
-        return -(-self.rows // TILE_SIDE), -(-self.columns // TILE_SIDE)
+        return grid_of(self.rows, self.columns)
 
     @property
     def tiles(self) -> slice:
@@ -80,7 +79,7 @@ class TileLayout:
                 )
         matrices: list[Matrix] = []
         first = 0
-        for names, rows, columns in _matrices(ordered):
+        for names, rows, columns in matrices_of(ordered):
             matrices.append(Matrix(names, rows, columns, first))
             first = matrices[-1].tiles.stop
         return cls(ordered, tuple(matrices), first, sum(map(math.prod, ordered.values())))
@@ -190,18 +189,6 @@ def untie(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
         if owners.setdefault(place, name) == name or tensor.numel() == 0:
             kept[name] = tensor
     return kept
-
-
-def _matrices(shapes: Mapping[str, Shape]) -> list[tuple[tuple[str, ...], int, int]]:
-    """Name, rows and columns of every matrix; all tensors below 2-D share the last one."""
-    found: list[tuple[tuple[str, ...], int, int]] = [
-        ((n,), math.prod(s[:-1]), s[-1]) for n, s in shapes.items() if len(s) >= 2
-    ]
-    flat = tuple(n for n, s in shapes.items() if len(s) < 2)
-    if flat:
-        size = sum(math.prod(shapes[n]) for n in flat)
-        found.append((flat, -(-size // TILE_SIDE), TILE_SIDE))
-    return found
 
 
 def _padded(matrix: Matrix, tensors: Mapping[str, Tensor]) -> Tensor:

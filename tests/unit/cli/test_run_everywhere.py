@@ -16,7 +16,7 @@ from troth_cli.settings import run_settings
 RUN = "1" * 32
 DEAD = "http://127.0.0.1:2"
 READS = {
-    *("status", "dashboard", "plot", "doctor", "hub"),
+    *("status", "dashboard", "plot", "doctor", "hub", "archive keep"),
     *("data fetch", "data push", "data serve"),
     *("run show", "run economics", "case list", "case show"),
     *("checkpoint list", "checkpoint show", "checkpoint fetch", "checkpoint verify"),

@@ -1,0 +1,132 @@
+"""Checking: an archive against its own ledger, without a network.
+
+Owns: the walk from the ledger to every byte that it names, and what is wrong with each.
+Never: judges what bytes mean, or believes the list of what is missing: it looks.
+Next: `folder.py`; the audit, which judges.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from troth_attestation import header as headers
+from troth_client.archive.book import Book
+from troth_client.archive.errors import ArchiveFolderError
+from troth_client.archive.fetching import has_false_signature
+from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.items import Item
+from troth_client.network.expecting import SIGNED_HEADER_BYTES
+from troth_client.run_files.files import LIMITS
+from troth_client.transport.base import BlobKind
+from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.file import Ledger
+from troth_coordinator.ledger.fold import Fold
+
+MOST_BYTES: Final = 2**31
+"""No payload or opening set is read that is longer."""
+MOST_PROBLEMS: Final = 10_000
+"""So many problems are listed; more are counted."""
+
+Progress = Callable[[int, Book], None]
+"""Receives the number of entries so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is missing or damaged; `participant` is None for what is the run's own."""
+
+    kind: str
+    key: str
+    round: int | None
+    participant: int | None
+    what: str
+
+    @classmethod
+    def of(cls, item: Item, what: str) -> "Problem":
+        """Return a problem with an item."""
+        return cls(str(item.kind), item.key.hex(), item.round, item.participant, what)
+
+
+@dataclass(slots=True)
+class Checked:
+    """An archive as it was found. `whole` counts good items by kind; `num_problems` all others."""
+
+    run: str = ""
+    num_entries: int = 0
+    round: int = 0
+    num_bytes: int = 0
+    forgotten_before: int = 0
+    num_problems: int = 0
+    whole: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is missing or damaged."""
+        return not self.num_problems
+
+    def add(self, problem: Problem) -> None:
+        """Take note of a problem."""
+        self.num_problems += 1
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(problem)
+
+
+def check_archive(path: Path, report: Progress = lambda _done, _book: None) -> Checked:
+    """Read a whole archive. Raises ArchiveFolderError where there is none, and OSError."""
+    if not path.is_dir():
+        raise ArchiveFolderError(
+            "the folder of an archive", "none", "Name the folder of --out.", str(path)
+        )
+    folder = ArchiveFolder(path)
+    if not folder.ledger.is_file():
+        raise ArchiveFolderError(
+            "the folder of an archive", f"no {folder.ledger.name} in it", "Name another.", str(path)
+        )
+    found, book = Checked(forgotten_before=folder.forgotten_before), Book()
+    try:
+        for item in _items(folder, found, book, report):
+            _check(folder, found, item)
+    except LedgerError as error:
+        found.add(Problem("ledger", "", book.newest, None, str(error)))
+    for one in folder.strangers():
+        found.add(Problem("folder", one.name, None, None, "no file of an archive"))
+    found.round = book.newest
+    return found
+
+
+def _items(folder: ArchiveFolder, found: Checked, book: Book, report: Progress) -> Iterator[Item]:
+    """Yield what the ledger names, while it folds into the chain hash that its closes show."""
+    ledger, fold = Ledger.of(folder.ledger), Fold()
+    found.run = ledger.head.run
+    reader = ledger.head.reader()
+    for entry in ledger.entries():
+        events = reader.events(entry)
+        fold.absorb(events)
+        found.num_entries += 1
+        for event in events:
+            yield from book.take(event)
+        report(found.num_entries, book)
+
+
+def _check(folder: ArchiveFolder, found: Checked, item: Item) -> None:
+    """Look at one item, and at the payload that a header names."""
+    size = folder.size(item.kind, item.key)
+    if size is None:
+        is_forgotten = item.round < found.forgotten_before and item.kind not in LIMITS
+        found.add(Problem.of(item, "forgotten to make room" if is_forgotten else "missing"))
+        return
+    most = {**LIMITS, BlobKind.HEADER: SIGNED_HEADER_BYTES}.get(item.kind, MOST_BYTES)
+    data = folder.get(item.kind, item.key, most)
+    if data is None or (item.kind is BlobKind.HEADER and len(data) != SIGNED_HEADER_BYTES):
+        found.add(Problem.of(item, f"damaged: {size} bytes that do not have this address"))
+        return
+    found.whole[str(item.kind)] += 1
+    found.num_bytes += size
+    if item.kind is BlobKind.HEADER:
+        if has_false_signature(data):
+            found.add(Problem.of(item, "a false signature"))
+        root = headers.decode(data[: headers.HEADER_BYTES]).payload_root
+        _check(folder, found, Item(BlobKind.PAYLOAD, root, item.round, item.participant))

@@ -1,0 +1,32 @@
+"""Errors of an archive, as one tree.
+
+    ClientError
+    └── ArchiveError
+        ├── ArchiveFolderError   the folder cannot be one, or something else lies in it
+        ├── ArchiveEntryError    a path inside it is taken by something that is no file
+        └── NotYetError          an item cannot be asked for, or kept, as things are
+
+Owns: the classes. Never: an error of a holder, a disk or a ledger; each has its own tree.
+Next: `folder.py`, which raises them.
+"""
+
+from troth_client.errors import ClientError
+
+
+class ArchiveError(ClientError):
+    """Base of the errors of `troth_client.archive`."""
+
+
+class ArchiveFolderError(ArchiveError):
+    """The folder cannot be an archive, or holds none."""
+
+
+class ArchiveEntryError(ArchiveError):
+    """A path inside an archive is taken by something that is no file."""
+
+
+class NotYetError(ArchiveError):
+    """An item cannot be asked for, or kept, as things are; `found` says why."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__("an item that can be fetched", found, "Trying again later.")

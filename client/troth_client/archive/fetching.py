@@ -1,0 +1,131 @@
+"""Fetching: the bytes of one item from anybody who has it, checked by their address.
+
+Owns: whom to ask, for how many bytes, and what a header's signature is good for.
+Never: judges what an item means: a header with a false signature is kept if there is no other.
+Next: `keeper.py`, which stores; `../transport/exchange.py`, which asks.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from typing import Final
+
+from troth_attestation import header as headers
+from troth_attestation.errors import HeaderError
+from troth_client.archive.book import Book
+from troth_client.archive.errors import NotYetError
+from troth_client.archive.folder import ByteStore
+from troth_client.archive.items import Item
+from troth_client.archive.sizes import Sizes
+from troth_client.errors import ClientError
+from troth_client.network.expecting import SIGNED_HEADER_BYTES
+from troth_client.run_files.errors import RunFileError
+from troth_client.run_files.fetch import parse_config
+from troth_client.run_files.files import LIMITS
+from troth_client.transport.base import BlobKind, Transport
+from troth_client.transport.errors import FetchError, TransportError
+
+_FOREVER: Final = 2**63
+_MOST_WHY: Final = 300
+
+
+@dataclass(slots=True)
+class Fetching:
+    """Fetches items. `others` are hubs, stores and archives that the user named.
+
+    `owns_transport`: what it fetched is forgotten after each look. A participant's transport keeps
+    its bytes by rules of its own.
+    """
+
+    transport: Transport
+    store: ByteStore
+    others: tuple[str, ...] = ()
+    owns_transport: bool = True
+    sizes: Sizes | None = None
+    trouble: str = "the run's config is not here"
+
+    async def fetch(self, item: Item, book: Book) -> bytes:
+        """Return the bytes of an item. Raises NotYetError, TransportError."""
+        holders = self._holders(book, item.participant)
+        if item.kind is BlobKind.HEADER:
+            return await self._header(item, holders)
+        num_bytes = self._num_bytes(item, book)
+        return await self.transport.fetch(item.name, holders, num_bytes, bytes)
+
+    def forget(self) -> None:
+        """Free what the transport holds in memory."""
+        if self.owns_transport:
+            self.transport.drop_before(_FOREVER)
+
+    def read_config(self, key: bytes) -> None:
+        """Learn the sizes of the run from its config, once that is here."""
+        data = None if self.sizes else self.store.get("config", key, LIMITS[BlobKind.CONFIG])
+        if data is None:
+            return
+        try:
+            self.sizes = Sizes.of(parse_config(data))
+        except RunFileError as error:
+            self.trouble = str(error)
+            return
+        stores = [one for one in self.sizes.holders if "://" in one and not one.startswith("http")]
+        self.transport.use_stores(stores, signs=False)
+
+    def header(self, key: bytes) -> headers.Header | None:
+        """Return a header that is here."""
+        data = self.store.get("header", key, SIGNED_HEADER_BYTES)
+        return None if data is None else headers.decode(data[: headers.HEADER_BYTES])
+
+    def _holders(self, book: Book, first: int | None) -> list[str]:
+        """Return whom to ask: the maker, what the user and the config name, then everybody."""
+        of_config = () if self.sizes is None else self.sizes.holders
+        own = book.endpoints.get(-1 if first is None else first, "")
+        found = [own, *self.others, *of_config, *book.endpoints.values()]
+        return list(dict.fromkeys(one for one in found if one))
+
+    async def _header(self, item: Item, holders: list[str]) -> bytes:
+        """Return a signed header, with a signature that holds if anybody has one."""
+        wanted = item.name, holders, SIGNED_HEADER_BYTES
+        try:
+            return await self.transport.fetch(*wanted, _check_signature)
+        except FetchError as error:
+            with contextlib.suppress(TransportError):
+                return await self.transport.fetch(*wanted, bytes)
+            raise error from None
+
+    def _num_bytes(self, item: Item, book: Book) -> int:
+        if item.kind in LIMITS:
+            return LIMITS[item.kind]
+        if self.sizes is None:
+            raise NotYetError(self.trouble)
+        index = -1 if item.participant is None else item.participant
+        key = book.header_of(item.round, index)
+        header = None if key is None else self.header(key)
+        if header is None:
+            raise NotYetError("the header that says its size is not here")
+        if item.kind is BlobKind.PAYLOAD:
+            if header.payload_bytes != self.sizes.payload_bytes:
+                raise NotYetError(f"its header names {header.payload_bytes} bytes, not the run's")
+            return self.sizes.payload_bytes
+        seed = book.seed_of(item.round)
+        if seed is None:
+            raise NotYetError("the seed of its round is not in the ledger")
+        return self.sizes.opening_bytes(seed, header)
+
+
+def reason(error: ClientError) -> str:
+    """Return why an item is not here, short enough for a list."""
+    return error.found[:_MOST_WHY]
+
+
+def _check_signature(data: bytes) -> bytes:
+    header = headers.decode(data[: headers.HEADER_BYTES])
+    headers.verify_signature(header, data[headers.HEADER_BYTES :])
+    return data
+
+
+def has_false_signature(data: bytes) -> bool:
+    """Tell whether the key that a header names has not signed it."""
+    try:
+        _check_signature(data)
+    except HeaderError:
+        return True
+    return False

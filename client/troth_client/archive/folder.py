@@ -1,0 +1,181 @@
+"""The folder of an archive: where each byte lies, and how it is read without trusting a name.
+
+Owns: the layout, bounded reads of regular files, atomic writes, the two lists beside the ledger.
+Never: returns bytes that do not have their address, follows a link, or leaves the folder.
+Next: `keeper.py`, which fills it; `check.py`, which reads all of it.
+
+    <folder>/ledger.jsonl     the ledger of the run
+    <folder>/chain.json       the newest Run account as the archive saw it: a hint, no proof
+    <folder>/missing.json     what is not here, and why
+    <folder>/<kind>/<hex>     bytes under their address
+"""
+
+import base64
+import contextlib
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from troth_client.archive.errors import ArchiveEntryError, ArchiveFolderError
+from troth_client.archive.items import Item
+from troth_client.runtime.files import atomic_write, remove_temporaries
+from troth_client.transport.base import BlobId, BlobKind
+from troth_coordinator.chain.rpc import Account
+
+LEDGER_FILE: Final = "ledger.jsonl"
+CHAIN_FILE: Final = "chain.json"
+MISSING_FILE: Final = "missing.json"
+FORGOTTEN: Final = "forgotten_before_round"
+_LISTS: Final = (LEDGER_FILE, CHAIN_FILE, MISSING_FILE)
+_MOST_LIST_BYTES: Final = 256 * 2**20
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class ByteStore(Protocol):
+    """Where the bytes of an archive lie: a folder or an object store."""
+
+    def size(self, kind: str, key: bytes) -> int | None:
+        """Return how long the bytes at this address are; None if none are there."""
+
+    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
+        """Return bytes that have this address; None if they are missing, damaged or longer."""
+
+    def put(self, item: Item, data: bytes) -> None:
+        """Keep bytes that have this address. Raises DiskFullError, ArchiveEntryError."""
+
+    def forget(self, kind: str, key: bytes) -> None:
+        """Remove bytes; harmless when repeated."""
+
+
+class ArchiveFolder:
+    """An archive on disk. One process writes it, under a `FolderLock`; any may read it."""
+
+    def __init__(self, path: Path, *, durable: bool = True) -> None:
+        """Take a folder, new or old; nothing is made yet.
+
+        Raises ArchiveFolderError if the path, or a name of the layout inside, is something else.
+        """
+        self.path = path
+        self._durable = durable
+        if path.exists() and not path.is_dir():
+            step = "Name another folder; nothing was changed."
+            raise ArchiveFolderError("a folder, or nothing yet", "something else", step, str(path))
+        for kind in BlobKind:
+            _check_kind(path / kind, stat.S_ISDIR, "a folder of the archive, or nothing yet")
+        for name in _LISTS:
+            _check_kind(path / name, stat.S_ISREG, "a file of the archive, or nothing yet")
+
+    @property
+    def ledger(self) -> Path:
+        """Where its ledger lies."""
+        return self.path / LEDGER_FILE
+
+    def tidy(self) -> None:
+        """Remove half-written files that a killed process left; call it under the lock."""
+        for folder in (self.path, *(self.path / kind for kind in BlobKind)):
+            remove_temporaries(folder)
+
+    def size(self, kind: str, key: bytes) -> int | None:
+        """See ByteStore.size."""
+        with contextlib.suppress(OSError):
+            found = self._path(kind, key).lstat()
+            if stat.S_ISREG(found.st_mode) and found.st_size:
+                return found.st_size
+        return None
+
+    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
+        """See ByteStore.get."""
+        data = read_regular(self._path(kind, key), most_bytes)
+        return data if data and BlobId(0, BlobKind(kind), key).matches(data) else None
+
+    def put(self, item: Item, data: bytes) -> None:
+        """See ByteStore.put."""
+        path = self._path(item.kind, item.key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(path, [data], self._durable)
+        except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+            raise ArchiveEntryError(
+                f"room for a file at {path}",
+                "something else in its place",
+                "Remove it; the archive goes on with the rest.",
+            ) from error
+
+    def forget(self, kind: str, key: bytes) -> None:
+        """See ByteStore.forget."""
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+            self._path(kind, key).unlink()
+
+    def write_chain(self, slot: int, account: Account) -> None:
+        """Keep the Run account as it was read. Raises DiskFullError."""
+        shown = {
+            "slot": slot,
+            "owner": str(account.owner),
+            "lamports": account.lamports,
+            "data": base64.b64encode(account.data).decode(),
+        }
+        atomic_write(self.path / CHAIN_FILE, [json.dumps(shown).encode()], self._durable)
+
+    def write_missing(self, forgotten_before: int, missing: Iterable[object]) -> None:
+        """Replace the list of what is not here. Raises DiskFullError."""
+        shown = {FORGOTTEN: forgotten_before, "missing": list(missing)}
+        text = json.dumps(shown, separators=(",", ":")).encode()
+        atomic_write(self.path / MISSING_FILE, [text], self._durable)
+
+    @property
+    def forgotten_before(self) -> int:
+        """The first round that was never forgotten, as the list of what is missing says."""
+        data = read_regular(self.path / MISSING_FILE, _MOST_LIST_BYTES)
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(data or b"{}")
+            before = found.get(FORGOTTEN) if isinstance(found, dict) else 0
+            return before if isinstance(before, int) and before > 0 else 0
+        return 0
+
+    def strangers(self) -> Iterator[Path]:
+        """Yield paths in the folders of bytes that are no file of an archive."""
+        for kind in BlobKind:
+            folder = self.path / kind
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                is_file = stat.S_ISREG(path.lstat().st_mode)
+                if not is_file or not _NAME.fullmatch(path.name):
+                    yield path
+
+    def _path(self, kind: str, key: bytes) -> Path:
+        return self.path / kind / key.hex()
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes | None:
+    """Return a regular file of at most so many bytes; None for anything else.
+
+    It never waits: a FIFO or a device is no file. A link is not followed.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            found = os.fstat(stream.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > most_bytes:
+                return None
+            data = stream.read(most_bytes + 1)
+    except OSError:
+        return None
+    return data if len(data) <= most_bytes else None
+
+
+def _check_kind(path: Path, is_right: Callable[[int], bool], expected: str) -> None:
+    """Raise ArchiveFolderError if something else than expected lies at a path; links included."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        step = "Name another folder; nothing was changed."
+        raise ArchiveFolderError("a folder above it", "a file", step, str(path)) from None
+    if not is_right(mode):
+        found = "a link" if stat.S_ISLNK(mode) else "something else"
+        step = "Name another folder; nothing was changed."
+        raise ArchiveFolderError(expected, found, step, str(path))

@@ -1,0 +1,156 @@
+"""Following: the ledger of an archive, kept up with the chain through an RPC node.
+
+Owns: when entries are read, what becomes of a tail that the chain contradicts.
+Never: believes an RPC node: the fold compares each close with the events before it.
+Next: `keeper.py`; `troth_coordinator/ledger/file.py` for the file.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_client.runtime.files import FULL_DISK, DiskFullError
+from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.accounts import program_reader
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import AccountMissingError
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.rpc import Account
+from troth_coordinator.ledger.entries import Entry
+from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.file import Ledger, LedgerFile
+from troth_coordinator.ledger.history import entries_after
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import RunView
+
+BATCH: Final = 64
+"""Entries that are appended, and flushed to the disk, at a time."""
+LONGEST_PAUSE: Final = 64
+"""Looks between two readings of an RPC node whose answers the chain contradicts."""
+
+Take = Callable[[Event], None]
+
+
+class Following:
+    """The ledger of one run, and the Run account as it was read last.
+
+    `take` receives each event once; `begin_anew` is called before all of them come again.
+    """
+
+    def __init__(
+        self,
+        client: CoordinatorClient,
+        ledger: LedgerFile,
+        events: EventSink,
+        take: Take,
+        begin_anew: Callable[[], None],
+    ) -> None:
+        self.ledger = ledger
+        self.account: Account | None = None
+        self.view: RunView | None = None
+        self.slot = 0
+        self._client = client
+        self._run = Pubkey.from_string(ledger.head.run)
+        self._events = events
+        self._take, self._begin_anew = take, begin_anew
+        self._reader = ledger.head.reader()
+        self._is_behind = True
+        self._num_refused = self._pause = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the run is known to be there."""
+        return self.account is not None or self.ledger.last is not None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run is over, and maybe closed since."""
+        is_closed = self.account is None and self.ledger.last is not None
+        return is_closed or (self.view is not None and self.view.phase == Phase.FINISHED)
+
+    @property
+    def is_commit_over(self) -> bool:
+        """Whether the Commit phase of the open round has ended on chain."""
+        return self.view is not None and self.view.phase in (Phase.ATTEST, Phase.FINISHED)
+
+    async def look(self) -> bool:
+        """Read the Run account, and the entries since; return whether anything has changed.
+
+        Raises AccountMissingError where there is no such run, DiskFullError, and what RPC nodes
+        raise.
+        """
+        if self._pause:
+            self._pause -= 1
+            return False
+        slot, (account,) = await self._client.rpc.get_accounts([self._run])
+        if account is None and self.ledger.last is None:
+            raise AccountMissingError("Run", str(self._run))
+        view = None
+        if account is not None:
+            view = program_reader(self._client.program_id).run(self._run, account)
+        has_changed = account != self.account
+        if has_changed or self._is_behind:
+            self._is_behind = True
+            has_changed |= await self._catch_up()
+            num_known = self.ledger.fold.next_sequence
+            self._is_behind = view is not None and num_known < view.event_sequence
+        self.slot, self.account, self.view = slot, account, view
+        return has_changed
+
+    def replay(self) -> None:
+        """Hand on all events of the file, from the first one on."""
+        self._begin_anew()
+        for entry in Ledger.of(self.ledger.path).entries():
+            self._hand_on(entry)
+
+    async def _catch_up(self) -> bool:
+        """Append what is new; a tail that is proven wrong is cut off and read again later."""
+        before = self.ledger.last
+        try:
+            async for entries in self._batches():
+                self._append(entries)
+        except LedgerError as error:
+            self._refuse(error)
+        else:
+            self._num_refused = 0
+        return self.ledger.last != before
+
+    def _refuse(self, error: LedgerError) -> None:
+        self._pause = min(2**self._num_refused, LONGEST_PAUSE) - 1
+        self._num_refused += 1
+        self._events.emit(
+            "ledger_refused", count=self._num_refused, subject=error.subject, reason=str(error)
+        )
+        self.ledger.cut_to_proven()
+        self.replay()
+
+    def _append(self, entries: list[Entry]) -> None:
+        try:
+            self.ledger.append(entries)
+        except OSError as error:
+            self.replay()  # some of them may be in the file
+            if error.errno not in FULL_DISK:
+                raise
+            raise DiskFullError(
+                f"room for {self.ledger.path}",
+                "no space left",
+                "Nothing that was stored is lost: free some space.",
+            ) from error
+        for entry in entries:
+            self._hand_on(entry)
+
+    def _hand_on(self, entry: Entry) -> None:
+        for event in self._reader.events(entry):
+            self._take(event)
+
+    async def _batches(self) -> AsyncIterator[list[Entry]]:
+        """Yield what landed since, some entries at a time."""
+        batch: list[Entry] = []
+        async for entry in entries_after(self._client, self._run, self.ledger.last):
+            batch.append(entry)
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
