@@ -72,9 +72,20 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(
     shown = cli.ok("case", "show", *where, "--round", full.key[0], "--target", ended.index).out
     for part in ("convicted", "from stake", "burned", "CaseSettled"):
         assert part in shown, part
+    assert_archived(cli, folder, view)
     monkeypatch.setenv("TROTH_RPC", chain.rpc_url)
     monkeypatch.chdir(tmp_path)
     assert_the_guide_looks_it_up(cli, folder, summary.run, full.key[0], ended.index)
+
+
+def assert_archived(cli, folder, view):
+    """The demo leaves an archive with all that an audit of its run needs, to the last event."""
+    found = cli.json("archive", "check", folder / "archive")
+    assert found["problems"] == []
+    assert found["run"] == str(Pubkey(view.address))
+    assert found["whole"]["header"] == found["whole"]["payload"] >= 4 * NUM_ROUNDS
+    assert found["whole"]["openings"] >= 2
+    assert found["chain_hash"] == view.chain_hash.hex()
 
 
 FAULTS = {

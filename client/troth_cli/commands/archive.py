@@ -140,6 +140,7 @@ def check(options: CheckOptions, output: Output) -> None:
 def _facts(found: "Checked") -> dict[str, object]:
     return {
         "run": found.run,
+        "chain_hash": found.chain_hash,
         "entries": found.num_entries,
         "round": found.round,
         "bytes": found.num_bytes,

@@ -126,6 +126,11 @@ class DemoOptions:
         """The log of the demo itself."""
         return self.folder / "events.jsonl"
 
+    @property
+    def archive(self) -> Path:
+        """The archive of the run, for whoever audits it."""
+        return self.folder / "archive"
+
     def participant_folder(self, name: str) -> Path:
         """Return the folder of one participant."""
         return self.folder / name

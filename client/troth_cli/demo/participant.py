@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PRELOAD = (
     "torch",
     "troth_client.participant.process",
+    "troth_client.archive.process",
     "troth_simulation.cheats.ports",
     "troth_coordinator.chain.http_rpc",
     "anchorpy.error",
@@ -63,15 +64,20 @@ def run_participant(process: ParticipantProcess) -> None:
     from troth_client.participant.process import participate
 
     process.folder.mkdir(parents=True, exist_ok=True)
-    with process.output.open("ab") as output:
-        os.dup2(output.fileno(), STDOUT)
-        os.dup2(output.fileno(), STDERR)
+    write_output_to(process.output)
     with EventLog.open(process.events, peer=process.name) as events:
         try:
             asyncio.run(participate(process.settings, events, _wrapper(process.cheat)))
         except BaseException as error:
             events.emit("failed", kind=type(error).__name__, reason=str(error))
             raise
+
+
+def write_output_to(path: Path) -> None:
+    """Let this process and its libraries write to a file instead of the terminal."""
+    with path.open("ab") as output:
+        os.dup2(output.fileno(), STDOUT)
+        os.dup2(output.fileno(), STDERR)
 
 
 def _wrapper(cheat: str) -> "Callable[[Ports], Ports]":

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
+from troth_cli.demo.archive import ArchiveProcess, run_archive
 from troth_cli.demo.live import Stream
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import ParticipantProcess, preload_participants, run_participant
@@ -62,6 +63,7 @@ def run_demo(
         _naming_folder(options, console),
         EventLog.open(options.events) as events,
         contextlib.closing(_Stopping(chain)),
+        contextlib.ExitStack() as stack,
     ):
         preload_participants()
         stream = Stream(options, console)
@@ -69,9 +71,12 @@ def run_demo(
             start_chain(chain, events)
             demo = asyncio.run(_create(options, chain, events, stream))
             processes = participant_processes(options, demo, chain.rpc_url)
+            archive = ArchiveProcess.of(options, demo, chain.rpc_url)
+            stack.enter_context(Fleet(run_archive, [archive]))
             _train(options, processes, events, stream)
         events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
         asyncio.run(_pay_out(options, chain, demo, events))
+        stack.close()  # the archive has the last entries, too
         stream.refresh()
         summary = asyncio.run(_sum_up(options, chain, demo, stream))
         events.emit("summarised", **summary.to_json())

@@ -51,9 +51,13 @@ class Problem:
 
 @dataclass(slots=True)
 class Checked:
-    """An archive as it was found. `whole` counts good items by kind; `num_problems` all others."""
+    """An archive as it was found. `whole` counts good items by kind; `num_problems` all others.
+
+    `chain_hash` follows from the events of the ledger; the Run account has it, too.
+    """
 
     run: str = ""
+    chain_hash: str = ""
     num_entries: int = 0
     round: int = 0
     num_bytes: int = 0
@@ -105,6 +109,7 @@ def _items(folder: ArchiveFolder, found: Checked, book: Book, report: Progress) 
     for entry in ledger.entries():
         events = reader.events(entry)
         fold.absorb(events)
+        found.chain_hash = fold.hash.hex()
         found.num_entries += 1
         for event in events:
             yield from book.take(event)

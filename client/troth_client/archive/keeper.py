@@ -97,6 +97,16 @@ class Keeper:
         """
         self._looks += 1
         self._quiet += 1
+        await self.read_chain()
+        if self._following.is_commit_over:
+            self._want(*self._book.commit_is_over())
+        self._room.keep_newest(self._book.newest)
+        await self._ask()
+        self._list_missing()
+        self._tell()
+
+    async def read_chain(self) -> None:
+        """Bring the ledger up to date; raises as `look` does."""
         try:
             if await self._following.look():
                 self._quiet = 0
@@ -107,12 +117,6 @@ class Keeper:
             self._events.emit("chain_unreachable", count=1, reason=str(error))
         except DiskFullError as error:
             self._events.emit("disk_full", reason=str(error))
-        if self._following.is_commit_over:
-            self._want(*self._book.commit_is_over())
-        self._room.keep_newest(self._book.newest)
-        await self._ask()
-        self._list_missing()
-        self._tell()
 
     def _begin_anew(self) -> None:
         self._book, self._wanting = Book(), Wanting()

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from solders.pubkey import Pubkey
 
@@ -26,6 +27,9 @@ from troth_client.transport.http import http_reader
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
+
+LAST_SECONDS: Final = 5.0
+"""So long a stop waits for what is new on chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,10 @@ def _ports(
 
 
 async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> None:
-    """Look again and again. A look under way ends at a stop: nothing in it is half done."""
+    """Look again and again. A look under way ends at a stop: nothing in it is half done.
+
+    Then the ledger is brought up to date, unless the RPC node takes long.
+    """
     stopping = asyncio.create_task(stopped.wait())
     try:
         while not (stopped.is_set() or keeper.is_done):
@@ -100,9 +107,12 @@ async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> Non
             await asyncio.wait({looking, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not looking.done():
                 await end(looking)
-                return
+                break
             looking.result()
+            await asyncio.wait({stopping}, timeout=seconds)
+        if stopped.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), seconds)
+                async with asyncio.timeout(LAST_SECONDS):
+                    await keeper.read_chain()
     finally:
         await end(stopping)

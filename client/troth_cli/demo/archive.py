@@ -1,0 +1,63 @@
+"""The archive of the demo's run, kept by one more process of the fork server.
+
+Owns: its settings and its log. Never: takes part, or keeps the demo from its end.
+Next: `troth_client/archive/process.py`.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from troth_cli.demo.options import DemoOptions
+from troth_cli.demo.participant import write_output_to
+from troth_cli.demo.setup import DemoRun
+from troth_client.telemetry.event_log import EventLog
+
+SLOTS_PER_LOOK = 5
+"""Often enough: members keep what they serve for many rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveProcess:
+    """The settings of the process; all can be pickled. `log` and `output` lie beside the folder."""
+
+    rpc_url: str
+    run: str
+    folder: Path
+    log: Path
+    output: Path
+    poll_seconds: float
+
+    @classmethod
+    def of(cls, options: DemoOptions, demo: DemoRun, rpc_url: str) -> Self:
+        """Return those of a demo."""
+        return cls(
+            rpc_url,
+            str(demo.run),
+            options.archive,
+            options.folder / "archive.jsonl",
+            options.folder / "archive.txt",
+            SLOTS_PER_LOOK * options.slot_milliseconds / 1_000,
+        )
+
+
+def run_archive(process: ArchiveProcess) -> None:
+    """Keep the archive until the process is asked to end. Raises the error that stopped it."""
+    write_output_to(process.output)
+    with EventLog.open(process.log) as events:
+        asyncio.run(_keep(process, events))
+
+
+async def _keep(process: ArchiveProcess, events: EventLog) -> None:
+    # Children of the fork server have these modules; the demo itself needs none of them.
+    from solders.pubkey import Pubkey
+
+    from troth_client.archive.process import ArchiveSettings, keep_archive
+    from troth_coordinator.chain.client import CoordinatorClient
+    from troth_coordinator.chain.http_rpc import HttpRpc
+
+    run = Pubkey.from_string(process.run)
+    settings = ArchiveSettings(run, process.folder, poll_seconds=process.poll_seconds)
+    async with HttpRpc(process.rpc_url) as rpc:
+        await keep_archive(settings, CoordinatorClient(rpc), events)
