@@ -18,6 +18,7 @@ from troth_audit.replay.closes import Closes
 from troth_audit.replay.evidence import Collector
 from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
 from troth_audit.replay.ports import Checker, Terms
+from troth_audit.replay.recount import Recount
 from troth_audit.replay.replayed import Replayed
 from troth_audit.replay.report import Report
 from troth_audit.replay.submissions import Submissions
@@ -61,7 +62,8 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Report
             replay = _replay(inputs, plan, created, threads, early)
         if replay is not None:
             replay.on_round = on_round
-        checkers: list[Checker] = [Closes(told)]
+        run = bytes(Pubkey.from_string(inputs.ledger.head.run))
+        checkers: list[Checker] = [Closes(told), Recount(told, run)]
         reader = inputs.ledger.head.reader()
         auditor = Auditor(reader, told, replay, checkers, inputs.words)
         auditor.report.add(early)
