@@ -10,13 +10,19 @@ PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long judge check setup format lint types layers budgets docs notebooks site rust bench gpu nightly clean
+.PHONY: help demo audit test long judge check setup format lint types layers budgets docs notebooks site rust bench gpu nightly clean
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.train ## set everything up, then train a small model on an embedded chain and convict a cheat
 	$(BIN)/troth demo
+
+# The newest folder of `make demo`; another one with `make audit DEMO=DIR`.
+DEMO ?= $(lastword $(sort $(wildcard runs/demo-*)))
+audit: $(VENV)/.train ## check the run of the newest demo from its archive: every root, draw and lamport
+	@test -n "$(DEMO)" || { echo "make audit: expected a demo's folder in runs, found none. Run make demo first." >&2; exit 2; }
+	$(BIN)/troth audit --archive $(DEMO)/archive
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests
 	$(PYTEST) $(PARALLEL) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)

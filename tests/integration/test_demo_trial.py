@@ -17,6 +17,7 @@ from support.demos import (
 )
 from support.pages import all_commands, filled
 
+from troth_attestation import header
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.audit_view import AuditFlag
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
@@ -73,9 +74,36 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(
     for part in ("convicted", "from stake", "burned", "CaseSettled"):
         assert part in shown, part
     assert_archived(cli, folder, view)
+    assert_audited(cli, folder / "archive", view.round)
     monkeypatch.setenv("TROTH_RPC", chain.rpc_url)
     monkeypatch.chdir(tmp_path)
     assert_the_guide_looks_it_up(cli, folder, summary.run, full.key[0], ended.index)
+
+
+def assert_audited(cli, archive, num_rounds):
+    """The archive alone proves the run, its convictions included, and one bit is found."""
+    found = cli.json("audit", "--archive", archive)
+    assert found["verdict"] == "good", found
+    assert found["counts"]["applied_rounds"] == num_rounds
+    assert found["discrepancies"] == 0
+    assert found["missing"] == 0
+    assert '"CaseSettled"' in (archive / "ledger.jsonl").read_text()
+    payload = sorted((archive / "payload").iterdir())[7]
+    data = bytearray(payload.read_bytes())
+    data[len(data) // 2] ^= 1
+    payload.write_bytes(data)
+    done = cli("audit", "--archive", archive, "--json")
+    assert done.code == 1
+    (one,) = [one for one in done.json["findings"] if one["grade"] == "discrepancy"]
+    assert one["rule"] == "payload"
+    assert payload.name in one["expected"]
+    assert (one["round"], one["participant"]) in named_by_headers(archive, payload.name)
+
+
+def named_by_headers(archive, root):
+    """Round and participant of the headers that name this payload."""
+    headers = [header.decode(path.read_bytes()[:-64]) for path in (archive / "header").iterdir()]
+    return {(one.round, one.index) for one in headers if one.payload_root.hex() == root}
 
 
 def assert_archived(cli, folder, view):

@@ -65,7 +65,7 @@ def plain_terminal(monkeypatch):
 
 def test_readme_shows_both_ways():
     assert len(GUIDES) == 10
-    assert commands("make") == ["make demo", "make test"]
+    assert commands("make") == ["make demo", "make test", "make audit"]
     assert len(by_hand()) >= 6
 
 
