@@ -139,7 +139,7 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         return Asked(at, None, urls, names, ledger, tmp_path)
 
     def judged(inputs: Inputs) -> Report:
-        return audit(inputs, Plan(num_threads=1), lambda _: None)
+        return audit(inputs, Plan(num_threads=1), lambda _: None).report
 
     try:
         inputs = await asyncio.to_thread(gather, asked(None, folder))
@@ -165,3 +165,13 @@ def _other_node(inputs: Inputs) -> Inputs:
     (word,) = inputs.words
     other = replace(word.run, chain_hash=bytes(32))
     return replace(inputs, words=(word, Word("a second node", other)))
+
+
+def test_the_page_has_verdict_counts_and_picture_and_loads_nothing(cli, recorded, tmp_path):
+    page = tmp_path / "report.html"
+    cli.ok("audit", "--archive", recorded, "--html", page)
+    text = page.read_text()
+    assert "PASS: everything that was checked" in text
+    assert text.count("<svg") == 1
+    for loading in ("<script", "src=", "<link", "url(http", "@import"):
+        assert loading not in text

@@ -73,7 +73,7 @@ def put(folder: Path, kind: str, key: str, data: bytes) -> None:
 def audit_of(folder: Path, *others: Path, **plan: int) -> Report:
     """Audit an archive offline, in one thread beside the caller's; `others` have bytes as well."""
     asked = Asked(None, None, [], [str(one) for one in (folder, *others)], None, folder)
-    return audit(gather(asked), Plan(**{"num_threads": 1, **plan}), lambda _: None)
+    return audit(gather(asked), Plan(**{"num_threads": 1, **plan}), lambda _: None).report
 
 
 def account_of(folder: Path) -> RunView:

@@ -1,7 +1,7 @@
 """The auditor: one pass over a ledger, with everything that can be checked on the way.
 
 Owns: the order of fold, checks and replay, how far fetching runs ahead, and the end of the audit.
-Never: keeps what grows with the run, but for one short line of each round.
+Never: keeps what grows with the run.
 Next: `closes.py`, `evidence.py`, `submissions.py`, `replayed.py`, `account.py`.
 
 Events are folded first: those of one transaction are checked only when the chain hash can still be
@@ -22,6 +22,7 @@ from troth_audit.replay.findings import Finding, Rule, discrepancy
 from troth_audit.replay.ports import Checker, Counting, Decoded, Ending, Terms
 from troth_audit.replay.replayed import Replayed, State, Waiting
 from troth_audit.replay.report import Report, RoundLine
+from troth_audit.replay.series import Lines
 from troth_audit.replay.submissions import Committed, Submissions
 from troth_audit.replay.told import RoundTold, Told
 from troth_coordinator.chain.event_base import Event
@@ -69,7 +70,7 @@ class Replay(Generic[Decoded]):
     span: range
     num_ahead: int = MOST_AHEAD
     on_round: Callable[[int], None] = _nothing
-    rounds: list[RoundLine] = field(default_factory=list)
+    rounds: Lines = field(default_factory=Lines)
     _steps: deque[Step] = field(default_factory=deque)
     _num_ahead: int = 0
 
@@ -136,7 +137,7 @@ class Replay(Generic[Decoded]):
             return
         self.weights.wait(waiting)
         loss = sum(losses) / len(losses) / MICRO if losses else None
-        self.rounds.append(_line(event, loss))
+        self.rounds.add(_line(event, loss))
         self.on_round(event.round)
 
 
@@ -220,7 +221,7 @@ class Auditor(Generic[Decoded]):
         if self.replay is not None:
             report.count(self.replay.weights.counts())
             report.count(self.replay.submissions.counts())
-            report.rounds = self.replay.rounds
+            report.rounds = self.replay.rounds.kept
 
 
 def most_ahead(terms: Terms) -> int:

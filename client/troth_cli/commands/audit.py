@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
-from troth_cli.errors import InputError
+from troth_cli.errors import InputError, OutputFileError
 from troth_cli.options import Common, command, split_addresses
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
-    from troth_cli.workflows.audit import Plan
+    from troth_cli.workflows.audit import Done, Plan
     from troth_cli.workflows.audit_inputs import Asked
+    from troth_coordinator.ledger.file import LedgerHead
 
 _SPAN: Final = re.compile(r"(\d{0,18}):(\d{0,18})")
 
@@ -81,6 +82,15 @@ class AuditOptions(Common):
             " chain. Rounds before it are checked by their events alone.",
         ),
     ] = None
+    html: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Write the report as a page of its own too, with plots of loss, participation,"
+            " stakes and slashes.",
+        ),
+    ] = None
 
 
 def register(app: typer.Typer) -> None:
@@ -102,14 +112,32 @@ def audit(options: AuditOptions, output: Output) -> None:
         from troth_cli.workflows.audit_inputs import gather
 
     plan = _plan(options)
+    _check_page(options.html)
     with tempfile.TemporaryDirectory(prefix="troth-audit-") as folder:
         inputs = gather(_asked(options, Path(folder)))
         num_rounds = max((word.run.round for word in inputs.words), default=None)
         with output.progress("audit", in_bytes=False) as report_progress:
-            report = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))
-    head = inputs.ledger.head
+            done = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))
+    head, report = inputs.ledger.head, done.report
+    if options.html is not None:
+        _write_page(options.html, head, done)
     output.result(audit_values(head, report), *audit_blocks(head, report))
     raise typer.Exit(int(report.verdict))
+
+
+def _check_page(path: Path | None) -> None:
+    """Raise OutputFileError where the page could not be written in the end."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise OutputFileError(
+            "a file in a folder that exists", "none", "Name another --html FILE.", str(path)
+        )
+
+
+def _write_page(path: Path, head: "LedgerHead", done: "Done") -> None:
+    from troth_cli.plot.audit import audit_page
+    from troth_client.runtime.files import atomic_write
+
+    atomic_write(path, [audit_page(head, done).encode()])
 
 
 def _asked(options: AuditOptions, folder: Path) -> "Asked":

@@ -32,8 +32,11 @@ POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 COLUMNS: Final = ("round", "training loss", "validation loss", "committed", "included", "bytes")
 
 
-def page_of(data: PlotData, svg: str) -> str:
-    """Return the page around a picture, an `svg` element that takes the colour of the text."""
+def page_of(data: PlotData, svg: str, lead: str = "") -> str:
+    """Return the page around a picture, an `svg` element that takes the colour of the text.
+
+    `lead` is HTML that stands before the picture.
+    """
     title = escape(one_line(data.run) or title_of(data))
     words = "\n".join(f"<li>{escape(one)}</li>" for one in sentences(data))
     return f"""\
@@ -50,7 +53,7 @@ def page_of(data: PlotData, svg: str) -> str:
 <body>
 <main>
 <h1>{title}</h1>
-<ul>
+{lead}<ul>
 {words}
 </ul>
 <figure>
@@ -68,7 +71,7 @@ def page_of(data: PlotData, svg: str) -> str:
 def _rounds(data: PlotData) -> str:
     step = -(-len(data.rounds) // MAX_ROWS)
     caption = "Every closed round" if step == 1 else f"Every {step:,}th of the closed rounds"
-    return _table(
+    return table(
         f"{caption}. Losses in nats a token; bytes of all included payloads.",
         COLUMNS,
         map(_cells, data.rounds[::step]),
@@ -90,12 +93,13 @@ def _slashes(data: PlotData) -> str:
     if not data.slashes:
         return ""
     rows = ((one_line(one.name), f"{one.round}", sol(one.taken)) for one in data.slashes)
-    return "<h2>Slashes</h2>\n" + _table(
+    return "<h2>Slashes</h2>\n" + table(
         "What convictions took, by the round of the work.", ("participant", "round", "taken"), rows
     )
 
 
-def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table that scrolls; all texts are escaped."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
     body = "\n".join(_line(cells) for cells in rows)
     # A region that scrolls is reached with the keyboard only if it can have the focus.

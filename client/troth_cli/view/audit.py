@@ -40,7 +40,7 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
 
 def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
     """Return the report for people: counts, findings, verdict."""
-    rows: list[tuple[str, object]] = [("run", head.run), ("compared with", _sources(report))]
+    rows: list[tuple[str, object]] = [("run", head.run), ("compared with", sources_of(report))]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in report.counts.items()]
     blocks: list[Facts | Grid | str] = [Facts(rows)]
     if report.findings:
@@ -62,7 +62,8 @@ def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
     return [*blocks, VERDICTS[report.verdict]]
 
 
-def _sources(report: Report) -> str:
+def sources_of(report: Report) -> str:
+    """Return with what the ledger was compared, for a person."""
     if not report.sources:
         return "nothing: neither an RPC node nor an archive has the Run account"
     named = ", ".join(report.sources)

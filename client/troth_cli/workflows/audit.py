@@ -21,6 +21,7 @@ from troth_audit.replay.ports import Checker, Terms
 from troth_audit.replay.recount import Recount
 from troth_audit.replay.replayed import Replayed
 from troth_audit.replay.report import Report
+from troth_audit.replay.series import Series
 from troth_audit.replay.submissions import Submissions
 from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
@@ -50,7 +51,15 @@ class Plan:
     num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
 
 
-def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Report:
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An audit that has ended, and the numbers of its run for a picture."""
+
+    report: Report
+    series: Series
+
+
+def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
     """Audit a run from its ledger to the end; whatever is wrong is in the report."""
     created = created_by(inputs.ledger)
     early: list[Finding] = []
@@ -62,14 +71,15 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Report
             replay = _replay(inputs, plan, created, threads, early)
         if replay is not None:
             replay.on_round = on_round
+        series = Series(told)
         run = bytes(Pubkey.from_string(inputs.ledger.head.run))
-        checkers: list[Checker] = [Closes(told), Recount(told, run)]
+        checkers: list[Checker] = [Closes(told), Recount(told, run), series]
         reader = inputs.ledger.head.reader()
         auditor = Auditor(reader, told, replay, checkers, inputs.words)
         auditor.report.add(early)
         auditor.report.sources = tuple(word.source for word in inputs.words)
         auditor.report.is_offline = inputs.is_offline
-        return auditor.audit(inputs.ledger.entries())
+        return Done(auditor.audit(inputs.ledger.entries()), series)
 
 
 def created_by(ledger: Ledger) -> RunCreated | None:

@@ -1,0 +1,96 @@
+"""A few numbers of a run by round: stakes, slashes, participation, losses, for pictures.
+
+Owns: what is remembered of each, and a bound on it.
+Never: checks anything.
+Next: `report.py` for the record of a round.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from troth_attestation.quorum import CaseOutcome
+from troth_audit.replay.findings import Finding
+from troth_audit.replay.report import RoundLine
+from troth_audit.replay.told import Told
+from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_audits import CaseSettled, Penalised
+from troth_coordinator.chain.event_types_life import (
+    LeaveRequested,
+    ParticipantJoined,
+    StakeToppedUp,
+    StakeUnbonding,
+)
+
+MOST_POINTS = 4_096
+"""Rounds that are remembered; of more, every second one is forgotten, and so on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Lamports that a conviction for the work of a round took."""
+
+    round: int
+    owner: bytes
+    lamports: int
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line of each round, thinned out where there are many."""
+
+    kept: list[RoundLine] = field(default_factory=list)
+    _stride: int = 1
+
+    def add(self, line: RoundLine) -> None:
+        """Remember a round, unless its like are too many."""
+        if line.round % self._stride:
+            return
+        self.kept.append(line)
+        if len(self.kept) > MOST_POINTS:
+            self._stride *= 2
+            self.kept = [one for one in self.kept if one.round % self._stride == 0]
+
+
+@dataclass(slots=True)
+class Series:
+    """Stakes by owner and the slashes of a run; a checker that finds nothing."""
+
+    told: Told
+    stakes: dict[bytes, list[tuple[int, int]]] = field(default_factory=dict)
+    slashes: list[Taken] = field(default_factory=list)
+
+    def check(self, event: Event) -> Iterator[Finding]:
+        """Remember what an event says about stake."""
+        match event:
+            case ParticipantJoined():
+                self._set(bytes(event.owner), event.stake)
+            case StakeToppedUp():
+                self._set(self._owner(event.index), event.stake)
+            case StakeUnbonding():
+                self._take(event.index, event.lamports)
+            case LeaveRequested():
+                self._set(self._owner(event.index), 0)
+            case Penalised():
+                self._take(event.index, event.stake)
+            case CaseSettled() if event.outcome == CaseOutcome.CONVICTED:
+                self._take(event.target, event.stake)
+                taken = event.stake + event.unbonding + event.unvested
+                if len(self.slashes) < MOST_POINTS:
+                    self.slashes.append(Taken(event.round, self._owner(event.target), taken))
+        yield from ()
+
+    def _owner(self, index: int) -> bytes:
+        member = self.told.members.get(index)
+        return bytes(32) if member is None else member.owner
+
+    def _take(self, index: int, lamports: int) -> None:
+        owner = self._owner(index)
+        before = self.stakes.get(owner, [(0, 0)])[-1][1]
+        if lamports:
+            self._set(owner, before - lamports)
+
+    def _set(self, owner: bytes, stake: int) -> None:
+        newest = self.told.newest
+        points = self.stakes.setdefault(owner, [])
+        if len(points) < MOST_POINTS:
+            points.append((0 if newest is None else newest.number, stake))
