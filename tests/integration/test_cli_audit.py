@@ -175,3 +175,28 @@ def test_the_page_has_verdict_counts_and_picture_and_loads_nothing(cli, recorded
     assert text.count("<svg") == 1
     for loading in ("<script", "src=", "<link", "url(http", "@import"):
         assert loading not in text
+
+
+def test_bytes_come_from_a_store_and_a_lie_there_is_named(cli, archive, tmp_path):
+    """A store holds the bytes, a folder the ledger; obstore takes a folder for a store as well."""
+    store = tmp_path / "store"
+    store.mkdir()
+    for kind in ("header", "payload", "config", "manifest"):
+        (archive / kind).rename(store / kind)
+    sources = ("--archive", archive, "--archive", f"file://{store}")
+    assert cli.json("audit", *sources)["verdict"] == "good"
+    flip(blobs(store, "payload")[0], 9)
+    done = cli("audit", *sources, "--json")
+    assert done.code == 1
+    assert done.json["findings"][0]["rule"] == "payload"
+
+
+def test_a_member_that_nobody_reaches_leaves_data_missing(cli, archive):
+    shutil.rmtree(archive / "payload")
+    done = cli("audit", "--archive", archive, "--archive", "http://127.0.0.1:9", "--json")
+    assert done.code == 2
+
+
+def test_an_address_that_is_none_is_refused(cli, archive):
+    error = cli.refused("audit", "--archive", archive, "--archive", "ftp://somewhere")
+    assert error["kind"] == "EndpointError"

@@ -52,9 +52,10 @@ class AuditOptions(Common):
         list[str],
         typer.Option(
             "--archive",
-            metavar="DIR",
-            help="Where headers and payloads are: the folder of an archive; may be repeated, the"
-            " first one that has the right bytes counts.",
+            metavar="DIR|URL",
+            help="Where headers and payloads are: the folder of an archive, an object store like"
+            " s3://bucket/prefix, or the address of a member or a hub. May be repeated: the first"
+            " one that has the right bytes counts.",
         ),
     ] = field(default_factory=list)
     ledger: Annotated[
@@ -116,7 +117,7 @@ def audit(options: AuditOptions, output: Output) -> None:
     with tempfile.TemporaryDirectory(prefix="troth-audit-") as folder:
         inputs = gather(_asked(options, Path(folder)))
         num_rounds = max((word.run.round for word in inputs.words), default=None)
-        with output.progress("audit", in_bytes=False) as report_progress:
+        with inputs.sources, output.progress("audit", in_bytes=False) as report_progress:
             done = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))
     head, report = inputs.ledger.head, done.report
     if options.html is not None:

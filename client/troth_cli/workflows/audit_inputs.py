@@ -21,6 +21,7 @@ from solders.pubkey import Pubkey
 from troth_audit.replay.account import Word
 from troth_cli.connection import connect
 from troth_cli.errors import InputError, LedgerMissingError, OtherRunError
+from troth_client.transport.remote import RemoteSource
 from troth_client.transport.sources import FolderSource, Source, Sources, read_regular
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.errors import AccountError
@@ -100,6 +101,8 @@ def _ledger(asked: Asked) -> Ledger:
 
 
 def _source(name: str) -> Source:
+    if "://" in name:
+        return RemoteSource(name)
     if not Path(name).is_dir():
         raise InputError("the folder of an archive", "no folder", "Check the path.", name)
     return FolderSource(Path(name))

@@ -2,7 +2,7 @@
 
 Owns: folders in the layout of an archive, several sources in order, and what is wrong in them.
 Never: returns bytes of another address, reads more than was asked for, or follows a link.
-Next: `base.py` for the address of a blob.
+Next: `remote.py` for members and stores; `base.py` for the address of a blob.
 
     <folder>/<kind>/<hex>      header, payload, openings, config, manifest, pieces, piece
 """
@@ -15,6 +15,7 @@ from typing import Protocol
 
 from troth_attestation.errors import HeaderError
 from troth_attestation.header import HEADER_BYTES, decode, verify_signature
+from troth_client.runtime.files import Closable
 from troth_client.transport.base import BlobId, BlobKind
 
 
@@ -43,11 +44,17 @@ class FolderSource:
         return read_regular(self._folder / blob.kind / blob.key.hex(), most_bytes)
 
 
-class Sources:
-    """Several sources in order: the first with the right bytes counts."""
+class Sources(Closable):
+    """Several sources in order: the first with the right bytes counts. Use `with`."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = tuple(sources)
+
+    def close(self) -> None:
+        """Close those that hold connections."""
+        for source in self._sources:
+            if isinstance(source, Closable):
+                source.close()
 
     def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
         """Return bytes with this address; None where nobody has them.
