@@ -7,7 +7,7 @@ Next: runs.py.
 import asyncio
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from support.runs import NO_AUDITS, settings_of, start_members
@@ -20,6 +20,8 @@ from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.view import RunView
 from troth_simulation.in_process import InProcessRun
+
+PLAN = Plan(num_threads=1)
 
 
 async def record(run: InProcessRun, data: Path, folder: Path) -> Path:
@@ -70,10 +72,15 @@ def put(folder: Path, kind: str, key: str, data: bytes) -> None:
     (folder / kind / key).write_bytes(data)
 
 
-def audit_of(folder: Path, *others: Path, **plan: int) -> Report:
+def audit_of(
+    folder: Path,
+    *others: Path,
+    plan: Plan = PLAN,
+    on_round: Callable[[int], None] = lambda _: None,
+) -> Report:
     """Audit an archive offline, in one thread beside the caller's; `others` have bytes as well."""
     asked = Asked(None, None, [], [str(one) for one in (folder, *others)], None, folder)
-    return audit(gather(asked), Plan(**{"num_threads": 1, **plan}), lambda _: None).report
+    return audit(gather(asked), plan, on_round).report
 
 
 def account_of(folder: Path) -> RunView:

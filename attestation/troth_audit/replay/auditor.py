@@ -21,7 +21,8 @@ from troth_audit.replay.evidence import Claim, Collector, Evidence
 from troth_audit.replay.findings import Finding, Rule, discrepancy
 from troth_audit.replay.ports import Checker, Counting, Decoded, Ending, Terms
 from troth_audit.replay.replayed import Replayed, State, Waiting
-from troth_audit.replay.report import Report, RoundLine
+from troth_audit.replay.report import MOST_FINDINGS, Report, RoundLine
+from troth_audit.replay.saved import Saved
 from troth_audit.replay.series import Lines
 from troth_audit.replay.submissions import Committed, Submissions
 from troth_audit.replay.told import RoundTold, Told
@@ -53,6 +54,10 @@ def _nothing(_round: int) -> None:
     pass
 
 
+def _no_state(_state: State) -> None:
+    pass
+
+
 Step = Callable[[], Iterator[Finding]]
 
 
@@ -70,7 +75,10 @@ class Replay(Generic[Decoded]):
     span: range
     num_ahead: int = MOST_AHEAD
     on_round: Callable[[int], None] = _nothing
+    on_state: Callable[[State], None] = _no_state
     rounds: Lines = field(default_factory=Lines)
+    found: list[Finding] = field(default_factory=list)
+    first_line: int = 0
     _steps: deque[Step] = field(default_factory=deque)
     _num_ahead: int = 0
 
@@ -95,7 +103,38 @@ class Replay(Generic[Decoded]):
 
     def _run(self, most_ahead: int) -> Iterator[Finding]:
         while self._steps and (self._num_ahead > most_ahead or most_ahead == 0):
-            yield from self._steps.popleft()()
+            for one in self._steps.popleft()():
+                if len(self.found) < MOST_FINDINGS:
+                    self.found.append(one)
+                yield one
+
+    def saved(self, run: str, state: State) -> Saved:
+        """Return the point that the replay has come to: the root of this closed round."""
+        weights, submissions = self.weights, self.submissions
+        return Saved(
+            run=run,
+            round=state.round,
+            cursor=state.cursor,
+            root=state.root.hex(),
+            applied=weights.num_applied,
+            roots=weights.num_roots - 1,  # it is compared again
+            checkpoints=weights.num_checkpoints,
+            headers=submissions.num_headers,
+            payloads=submissions.num_payloads,
+            residuals=submissions.residuals(),
+            findings=self.found,
+            lines=self.rounds.kept,
+        )
+
+    def restore(self, saved: Saved) -> None:
+        """Go on where an earlier process was; call it before the first event."""
+        self.submissions.restore(saved)
+        weights = self.weights
+        weights.num_applied, weights.num_roots = saved.applied, saved.roots
+        weights.num_checkpoints = saved.checkpoints
+        self.found, self.first_line = list(saved.findings), saved.round
+        for line in saved.lines:
+            self.rounds.add(line)
 
     def _strike(self, event: PayloadStruck) -> Iterator[Finding]:
         self.weights.strike(event.round, event.target)
@@ -123,6 +162,8 @@ class Replay(Generic[Decoded]):
         self._num_ahead -= 1
         if state is not None:
             yield from self.weights.close(state)
+            if not self.weights.is_lost:
+                self.on_state(state)
         waiting: Waiting[Decoded] = Waiting(event.round, bitmap.count(event.trainers), {})
         losses = []
         for committed, future in wanted:
@@ -137,7 +178,8 @@ class Replay(Generic[Decoded]):
             return
         self.weights.wait(waiting)
         loss = sum(losses) / len(losses) / MICRO if losses else None
-        self.rounds.add(_line(event, loss))
+        if event.round >= self.first_line:
+            self.rounds.add(_line(event, loss))
         self.on_round(event.round)
 
 

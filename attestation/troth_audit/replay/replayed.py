@@ -57,6 +57,7 @@ class Replayed(Generic[Decoded]):
     num_checkpoints: int = 0
     num_applied: int = 0
     stored: State | None = None
+    _has_begun: bool = False
     _waiting: deque[Waiting[Decoded]] = field(default_factory=deque)
 
     def begin(self, genesis_root: bytes) -> Iterator[Finding]:
@@ -74,7 +75,7 @@ class Replayed(Generic[Decoded]):
             self._lose()
         if self.is_lost:
             self._waiting.clear()
-            if state.round == self.start and not self.num_applied:
+            if state.round == self.start and not self._has_begun:
                 yield from self._begin(state, "canonical root")
             return
         while self._waiting:
@@ -156,6 +157,7 @@ class Replayed(Generic[Decoded]):
             )
             return
         self.is_lost = False
+        self._has_begun = True
         yield from self._compare(state, what)
 
     def _lose(self) -> None:

@@ -15,6 +15,7 @@ from troth_attestation.state import zero_residual_root
 from troth_audit.replay.evidence import Claim, Evidence
 from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
 from troth_audit.replay.ports import Decoded, Terms
+from troth_audit.replay.saved import Saved
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.root import root_vote
 
@@ -74,6 +75,20 @@ class Submissions:
         for voucher in found.false_possession:
             expected = f"its byte for the payload of participant {claim.index}"
             yield discrepancy(Rule.POSSESSION, expected, "another byte", claim.round, voucher)
+
+    def residuals(self) -> dict[int, list[tuple[int, str]]]:
+        """Return what is remembered: rounds and residual roots by participant."""
+        return {
+            index: [(round_, after.hex()) for round_, after in kept]
+            for index, kept in self._after.items()
+        }
+
+    def restore(self, saved: Saved) -> None:
+        """Go on from an earlier process."""
+        self.num_headers, self.num_payloads = saved.headers, saved.payloads
+        for index, kept in saved.residuals.items():
+            found = ((round_, Digest(bytes.fromhex(after))) for round_, after in kept)
+            self._after[index] = deque(found, maxlen=KEPT_RESIDUALS)
 
     def counts(self) -> Mapping[str, int]:
         """Return how many headers and included payloads were checked."""

@@ -83,6 +83,15 @@ class AuditOptions(Common):
             " chain. Rounds before it are checked by their events alone.",
         ),
     ] = None
+    state: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Keep the newest replayed weights there, so that the same command goes on after"
+            " an interruption.",
+        ),
+    ] = None
     html: Annotated[
         Optional[Path],  # noqa: UP045  typer reads it at run time
         typer.Option(
@@ -175,4 +184,4 @@ def _plan(options: AuditOptions) -> "Plan":
                 "--rounds",
             )
         start, end = max(start, int(first or 0)), int(last or end)
-    return Plan(start, end)
+    return Plan(start, end, state=options.state)

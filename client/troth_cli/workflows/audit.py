@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from solders.pubkey import Pubkey
@@ -25,13 +27,14 @@ from troth_audit.replay.series import Series
 from troth_audit.replay.submissions import Submissions
 from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
+from troth_cli.workflows.audit_point import KeptPoint
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.data.errors import ManifestError
 from troth_client.data.manifest import Manifest
 from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS, canonical_manifest
-from troth_client.state.audited import AuditedWeights
+from troth_client.state.audited import AuditedWeights, replay_path
 from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.ledger.errors import LedgerError
@@ -49,6 +52,8 @@ class Plan:
     start: int = 0
     end: int = MOST_ROUNDS
     num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    state: Path | None = None
+    """A folder that lets a later process go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
             replay = _replay(inputs, plan, created, threads, early)
         if replay is not None:
             replay.on_round = on_round
+            early += replay.found  # of an earlier process
         series = Series(told)
         run = bytes(Pubkey.from_string(inputs.ledger.head.run))
         checkers: list[Checker] = [Closes(told), Recount(told, run), series]
@@ -105,7 +111,8 @@ def _replay(
     head = inputs.ledger.head
     run = bytes(Pubkey.from_string(head.run))
     num_rounds = min(created.params.max_rounds, plan.end) - plan.start
-    weights = AuditedWeights(run, config, inputs.sources, threads, num_rounds=num_rounds)
+    path = replay_path(config, num_rounds)
+    weights = AuditedWeights(run, config, inputs.sources, threads, path=path, folder=plan.state)
     terms = Terms(
         program=bytes(Pubkey.from_string(head.program)),
         run=run,
@@ -115,14 +122,22 @@ def _replay(
         num_tiles=weights.layout.num_tiles,
         payload_bytes=weights.payload_bytes,
     )
-    return Replay(
+    kept = None if plan.state is None else KeptPoint(plan.state, head.run, weights)
+    saved = None if kept is None else kept.load(plan.start, plan.end)
+    start = plan.start if saved is None else saved.round
+    replay = Replay(
         Collector(terms, inputs.sources, weights),
         Submissions(terms),
-        Replayed(weights, plan.start, plan.end),
+        Replayed(weights, start, plan.end),
         threads,
-        range(plan.start, plan.end),
+        range(start, plan.end),
         most_ahead(terms),
     )
+    if saved is not None:
+        replay.restore(saved)
+    if kept is not None:
+        replay.on_state = partial(kept.save, replay)
+    return replay
 
 
 def _config(inputs: Inputs, created: RunCreated, early: list[Finding]) -> RunConfig | None:

@@ -7,6 +7,7 @@ Next: `compression/apply.py` for the step; `troth_audit/replay/ports.py`, whose 
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,8 @@ from troth_attestation.pieces import (
     Piece,
     PieceList,
     StateName,
+    bytes_of,
+    in_order,
     list_bytes,
     pieces_of,
 )
@@ -32,11 +35,13 @@ from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
+from troth_client.runtime.files import atomic_write
 from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.schedule import constants_of
 
+SUFFIX = ".weights"
 MANY_ROUNDS = 300
 """A replay of so many rounds is worth the start of compiled kernels, however small the model."""
 
@@ -49,6 +54,13 @@ class Pieces(Protocol):
         ...
 
 
+def replay_path(config: RunConfig, num_rounds: int) -> ApplyPath:
+    """Return the way to apply so many rounds: compiled kernels are worth their start for many."""
+    num_tiles = TileLayout.from_shapes(trainable_shapes(config.model)).num_tiles
+    is_long = num_rounds >= MANY_ROUNDS
+    return choose_path("cpu", num_tiles=max(num_tiles, COMPILED_FROM_TILES if is_long else 0))
+
+
 class AuditedWeights:
     """Weights at the start of `round`; fp32 on the CPU, changed in place."""
 
@@ -59,23 +71,23 @@ class AuditedWeights:
         pieces: Pieces,
         hashers: Executor | None = None,
         *,
-        num_rounds: int = 0,
         path: ApplyPath | None = None,
+        folder: Path | None = None,
     ) -> None:
-        """Make room for the weights; `take_up` fills it.
+        """Make room for the weights; `take_up` fills it, from `folder` first.
 
-        `hashers` are threads for the root. For `num_rounds` that are many, compiled kernels are
-        worth their start; `path` names another way.
+        `hashers` are threads for the root, `path` is that of `replay_path` for a short run.
         """
         self._run, self._config, self._pieces = run, config, pieces
         self._hashers = hashers
         self._config_hash = config.config_hash()
         self._shapes = trainable_shapes(config.model)
         self.layout = TileLayout.from_shapes(self._shapes)
-        worth = COMPILED_FROM_TILES if num_rounds >= MANY_ROUNDS else self.layout.num_tiles
-        self._path = path or choose_path("cpu", num_tiles=max(worth, self.layout.num_tiles))
+        self._path = path or replay_path(config, 0)
         self._weights = {name: torch.zeros(shape) for name, shape in self._shapes.items()}
+        self._folder = folder
         self._kept: Mapping[str, Tensor] | None = None
+        self._kept_root: Digest | None = None
         self._root: Digest | None = None
         self.round = 0
         self.cursor = 0
@@ -113,6 +125,7 @@ class AuditedWeights:
     def remember(self) -> None:
         """Keep a copy of this state in place of the one before."""
         self._kept = {name: w.clone() for name, w in self._weights.items()}
+        self._kept_root = self.root()
 
     def recall(self, round_: int, cursor: int) -> bool:
         """Take the kept copy for the weights of a round."""
@@ -127,15 +140,60 @@ class AuditedWeights:
 
         Drawn weights are taken whatever their root is: the caller compares it.
         """
-        if round_ == 0 and not self._config.has_given_start:
+        state = StateName(round_, cursor, self._config_hash)
+        saved = self._saved(state, root)
+        if saved is not None:
+            self._load(saved)
+        elif round_ == 0 and not self._config.has_given_start:
             self._load(initial_weights(self._run, self._config.model))
         else:
-            found = self._fetched(StateName(round_, cursor, self._config_hash), root)
+            found = self._fetched(state, root)
             if found is None:
                 return False
             self._load(found)
         self._move(round_, cursor)
         return True
+
+    def save(self) -> None:
+        """Write this state and the kept one to the folder; forget all others there.
+
+        Raises DiskFullError; what was there before is still there then.
+        """
+        if self._folder is None:
+            return
+        wanted = {self.root(): self._weights}
+        if self._kept is not None and self._kept_root is not None:
+            wanted[self._kept_root] = dict(self._kept)
+        for root, weights in wanted.items():
+            path = self._file(self._folder, root)
+            if not path.exists():
+                chunks = (bytes_of(name, weights[name].numpy()) for name in in_order(weights))
+                atomic_write(path, chunks, durable=False)
+
+    def forget_others(self) -> None:
+        """Remove the states that `save` did not just write; call it when they are not needed."""
+        if self._folder is not None:
+            names = {
+                self._file(self._folder, root) for root in (self._root, self._kept_root) if root
+            }
+            for path in self._folder.glob("*" + SUFFIX):
+                if path not in names:
+                    path.unlink(missing_ok=True)
+
+    def _saved(self, state: StateName, root: bytes) -> dict[str, Float32] | None:
+        """Return a state from the folder, if it is there and has this root."""
+        path = None if self._folder is None else self._file(self._folder, root)
+        if path is None or not path.is_file():
+            return None
+        found = {name: np.empty(shape, np.float32) for name, shape in self._shapes.items()}
+        with path.open("rb") as stream:
+            for name in in_order(found):
+                if stream.readinto(bytes_of(name, found[name])) != found[name].nbytes:
+                    return None
+        return found if pieces_of(found, state, self._hashers).root == root else None
+
+    def _file(self, folder: Path, root: bytes) -> Path:
+        return folder / (root.hex() + SUFFIX)
 
     def _fetched(self, state: StateName, root: bytes) -> dict[str, Float32] | None:
         data = self._pieces.get("pieces", root, list_bytes(self._shapes))
