@@ -45,6 +45,7 @@ from troth_coordinator.rules.view import RunView, Status
 
 SCRIPTS: Final[Mapping[type[Event], Callable[[Books, Any], Script]]] = {
     of_life.RunFunded: life.funded,
+    of_life.ParamsApplied: life.params_applied,
     of_life.ParticipantJoined: life.joined,
     of_life.RecordMoved: life.record_moved,
     of_life.RewardsMoved: life.rewards_moved,
@@ -59,6 +60,7 @@ SCRIPTS: Final[Mapping[type[Event], Callable[[Books, Any], Script]]] = {
     of_rounds.RoundClosed: rounds.closed,
     of_rounds.MembershipChanged: rounds.membership_changed,
     of_rounds.MissingReported: rounds.missing,
+    of_rounds.Activated: rounds.activated,
     of_rounds.SeedFrozen: seeds.frozen,
     of_rounds.SeedRetargeted: seeds.retargeted,
     of_rounds.SeedLost: seeds.lost,
@@ -216,18 +218,19 @@ def _take_in(books: Books, event: Event) -> None:
     match event:
         case of_rounds.PayloadCommitted() | of_rounds.Attested() | of_rounds.ReadyPosted():
             _act(books, event)
-        case of_rounds.Activated():
-            rounds.activate(books.entry(event.index), event.active_round)
         case of_rounds.WarmupEnded():
             rounds.warmup_ended(books, event)
         case of_rounds.PhaseStarted():
             rounds.phase_started(books, event)
         case of_life.ParticipantAdmitted():
             books.owner(bytes(event.owner))
+        case of_life.ParamsRequested():
+            books.requested = event.slot, event.params
         case of_life.SessionKeySet():
             books.entry(event.index).has_next_session = event.at_next_open
         case of_life.RunPaused():
             books.paused_at, books.phase = event.slot, Phase.PAUSED
+            books.resume_phase = event.resume_phase
         case _:
             return
 

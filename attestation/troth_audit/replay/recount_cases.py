@@ -93,7 +93,8 @@ def _require_claim(books: Books, round_: RoundBook, event: of_audits.CaseOpened)
     is_free = decided == NONE or event.round > decided
     is_in_time = round_.is_closed and clock <= round_.close_clock + books.params.case_slots
     is_other = target.owner != bytes(event.challenger) and target.joined_round <= event.round
-    if not (is_it and is_free and is_in_time and is_other):
+    is_named = kind == AuditKind.POSSESSION or event.subject == NO_INDEX
+    if not (is_it and is_free and is_in_time and is_other and is_named):
         raise MisfitError(Rule.CASE, "a claim that may be made", f"kind {kind}")
 
 
@@ -150,7 +151,7 @@ def drawn(books: Books, event: of_audits.JuryDrawn) -> Script:
         "jurors": tuple(found) + (NO_INDEX,) * (JURY_SEATS - len(found)),
         "stage_end": audit.stage_end,
     }
-    between = {"found_slot": (audit.case_seed_slot, event.slot)}
+    between = {"found_slot": (audit.case_seed_slot, event.slot - 1)}
     yield Expected(of_audits.JuryDrawn, Rule.JURY, fields, (), between)
 
 

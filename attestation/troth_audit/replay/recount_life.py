@@ -22,6 +22,7 @@ from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
 from troth_coordinator.rules.ids import NO_INDEX, NONE
+from troth_coordinator.rules.params_checks import jury_duty_slots
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryFlag, Status
 
@@ -32,7 +33,19 @@ _GONE = (Status.LEFT, Status.BARRED)
 def funded(books: Books, event: of_life.RunFunded) -> Script:
     """Add to the pool."""
     books.pool += event.lamports
-    yield Expected(of_life.RunFunded, Rule.VAULT, {"reward_pool": books.pool})
+    fields = {"funder": books.funder, "reward_pool": books.pool}
+    yield Expected(of_life.RunFunded, Rule.VAULT, fields)
+
+
+def params_applied(books: Books, _: of_life.ParamsApplied) -> Script:
+    """Put the parameters in force that waited, at the start of an epoch and after their delay."""
+    per_epoch, (slot, params) = books.params.rounds_per_epoch, books.requested or (NONE, None)
+    least = slot + books.params.param_delay_slots
+    fields = {"epoch": books.round // per_epoch, "params": params}
+    yield Expected(of_life.ParamsApplied, Rule.RUN_ACCOUNT, fields, between={"slot": (least, NONE)})
+    if books.round % per_epoch:
+        raise MisfitError(Rule.RUN_ACCOUNT, "the first round of an epoch", f"round {books.round}")
+    books.requested = None
 
 
 def joined(books: Books, event: of_life.ParticipantJoined) -> Script:
@@ -138,7 +151,12 @@ def leaving(books: Books, event: of_life.LeaveRequested) -> Script:
     standing.act(books, entry, event.slot)
     at_next_open = entry.status == Status.ACTIVE and books.phase in _UNDERWAY
     matures = clock + books.params.unbond_slots
-    fields = {"stake": entry.stake, "matures_clock": matures, "at_next_open": at_next_open}
+    fields = {
+        "stake": entry.stake,
+        "matures_clock": matures,
+        "at_next_open": at_next_open,
+        "duty_until": clock + jury_duty_slots(books.params),
+    }
     yield Expected(of_life.LeaveRequested, Rule.VAULT, fields)
     money.unbond(books, entry, entry.stake, matures)
     if at_next_open:
@@ -202,7 +220,9 @@ def _require_unfrozen(books: Books, owner: bytes) -> None:
 def participant_closed(books: Books, event: of_life.ParticipantClosed) -> Script:
     """Close the account of an owner to whom nothing is owed."""
     key = bytes(event.owner)
-    owner = books.owner(key)
+    owner = books.owners.get(key)
+    if owner is None:
+        raise MisfitError(Rule.VAULT, "an owner with an account", key.hex())
     theirs = [entry for _, entry in books.members() if entry.owner == key]
     owed = owner.claimable + owner.unbonding
     owed += sum(e.stake + e.claimable + e.withheld + e.buckets.unvested for e in theirs)
@@ -215,5 +235,6 @@ def participant_closed(books: Books, event: of_life.ParticipantClosed) -> Script
 def leftovers(books: Books, _: of_life.LeftoversPaid) -> Script:
     """Pay what is owed to nobody: the pool, and what strangers sent."""
     between = {"lamports": (books.pool, NONE)}
-    yield Expected(of_life.LeftoversPaid, Rule.VAULT, {}, (), between)
+    fields = {"funder": books.funder}
+    yield Expected(of_life.LeftoversPaid, Rule.VAULT, fields, (), between)
     books.pool = 0

@@ -11,7 +11,7 @@ from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import NO_MISSES, Books, Entry, RoundBook
+from troth_audit.replay.recount_state import NO_MISSES, Books, Entry, MisfitError, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
 from troth_coordinator.rules import eligibility, root
@@ -216,9 +216,12 @@ def missing(books: Books, event: of_rounds.MissingReported) -> Script:
     current = books.round_of(books.round, Rule.ROUND_SETS)
     fields = {"round": current.base_round}
     yield Expected(of_rounds.MissingReported, Rule.ROUND_SETS, fields)
+    reported = round_.reports.get(event.target, 0)
+    is_due = current.members & ~reported & 1 << event.index and round_.included >> event.target & 1
+    if not is_due:
+        raise MisfitError(Rule.ROUND_SETS, "a member that reports a payload once", "another")
     standing.act(books, books.entry(event.index), event.slot)
-    reports = round_.reports.get(event.target, 0) | 1 << event.index
-    round_.reports[event.target] = reports
+    reports = round_.reports[event.target] = reported | 1 << event.index
     if 2 * count(reports & current.members) < count(current.members):
         return
     one, target = 1 << event.target, books.entry(event.target)
@@ -306,6 +309,14 @@ def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> None:
             activate(entry, books.round)
     if event.ready:
         books.base_round = NONE
+
+
+def activated(books: Books, event: of_rounds.Activated) -> Script:
+    """Let a joiner be a member from the next open."""
+    is_between = books.phase == Phase.PAUSED and books.resume_phase == Phase.COMMIT
+    from_ = books.round if is_between else books.round + 1
+    yield Expected(of_rounds.Activated, Rule.ROUND_SETS, {"active_round": from_})
+    activate(books.entry(event.index), from_)
 
 
 def activate(entry: Entry, round_: int) -> None:

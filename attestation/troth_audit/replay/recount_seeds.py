@@ -49,7 +49,7 @@ def frozen(books: Books, event: of_rounds.SeedFrozen) -> Script:
         "price_base": round_.price_base,
         "price_new": round_.price_new,
     }
-    between = {"found_slot": (round_.seed_slot, event.slot)}
+    between = {"found_slot": (round_.seed_slot, event.slot - 1)}
     yield Expected(of_rounds.SeedFrozen, Rule.SAMPLE, fields, (), between, _RULES)
 
 

@@ -270,10 +270,13 @@ class Books:
     audits: dict[AuditKey, AuditBook] = field(default_factory=dict)
     pool: int = 0
     phase: int = Phase.WAITING_FOR_MEMBERS
+    resume_phase: int = Phase.WAITING_FOR_MEMBERS
     round: int = 0
     epoch: int = 0
     base_round: int = NONE
     void_streak: int = 0
+    requested: tuple[int, ParamsView] | None = None
+    """Parameters that wait, and the slot of their request."""
     paused_at: int = NONE
     pause_total: int = 0
     lost_seeds: int = 0
@@ -288,6 +291,13 @@ class Books:
         if self.told.params is None:
             raise MisfitError(Rule.RUN_ACCOUNT, "RunCreated first", "another event")
         return self.told.params
+
+    @property
+    def funder(self) -> bytes:
+        """The owner of the run's pool: the authority that created the run."""
+        if self.told.created is None:
+            raise MisfitError(Rule.RUN_ACCOUNT, "RunCreated first", "another event")
+        return bytes(self.told.created.authority)
 
     @property
     def newest_round(self) -> int:

@@ -54,7 +54,8 @@ def findings_of(events: Iterable[Event]) -> list[Finding]:
     first, *rest = events
     assert isinstance(first, RunCreated)
     told = Told(first.params.residual_rounds)
-    recount, found = Recount(told, bytes(first.run)), []
+    recount = Recount(told, bytes(first.run))
+    found: list[Finding] = []
     for event in (first, *rest):
         found += recount.check(event)
         told.take(event)

@@ -12,14 +12,11 @@ from support.program.rounds import RoundDriver
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.event_base import Event
 
-PATIENT = {"commit_slots": 1_000, "vesting_slots": 9_000, "unbond_slots": 9_000}
-"""Audits and cases end while the next round is still in its Commit."""
-
 
 @cache
 def judged() -> tuple[Event, ...]:
-    """Audits of every kind of end, a conviction that is reversed, one that stands, an acquittal."""
-    driver = CaseDriver(12, **PATIENT)
+    """Play audits with many ends in one round, and cases: reversed, upheld, acquitted."""
+    driver = CaseDriver(12, commit_slots=1_000, vesting_slots=9_000, unbond_slots=9_000)
     driver.start()
     driver.commit_all()
     driver.request(1)
@@ -52,7 +49,7 @@ def judged() -> tuple[Event, ...]:
 
 @cache
 def paid() -> tuple[Event, ...]:
-    """A pool that runs dry, absentees, strikes, a payload that nobody serves, people who leave."""
+    """Play a pool that runs dry, absentees, a payload that nobody serves, people who leave."""
     driver = RoundDriver(6, pool=14_000)
     driver.start()
     driver.play(1)
