@@ -7,6 +7,7 @@ events are changed afterwards, as by an RPC node that lies.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache
+from random import Random
 from typing import Any
 
 import pytest
@@ -268,3 +269,39 @@ def test_what_is_kept_does_not_grow_with_the_rounds() -> None:
         books = recounted(driver.ledger.events).books
         sizes.append((len(books.ring), len(books.entries), len(books.owners), len(books.audits)))
     assert sizes == [(6, 3, 3, 0)] * 3
+
+
+def mangled(events: Sequence[Event], dice: Random) -> list[Event]:
+    """The events with one of them lost, doubled, moved, or with a wild value in it."""
+    made, at = list(events), dice.randrange(1, len(events))
+    match dice.randrange(6):
+        case 0:
+            del made[at]
+        case 1:
+            made.insert(at, made[at])
+        case 2:
+            made.insert(dice.randrange(1, len(made)), made.pop(at))
+        case _:
+            event = made[at]
+            numbers = [name for name in _fields(event) if type(getattr(event, name)) is int]
+            name = dice.choice([*numbers, "slot"])
+            wild = dice.choice([0, 1, 3, 9, 63, 64, 65_535, dice.getrandbits(64), 2**64 - 1])
+            values: dict[str, Any] = {name: wild}
+            made[at] = replace(event, **values)
+    return made
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_mangled_events_are_read_to_the_end(story: str) -> None:
+    dice = Random(7)
+    events = STORIES[story]()
+    found = [findings_of(mangled(events, dice)) for _ in range(150)]
+    assert sum(map(bool, found)) > 75
+
+
+def test_parameters_that_no_run_can_have_are_found() -> None:
+    created, *rest = paid()
+    assert isinstance(created, RunCreated)
+    false = replace(created, params=replace(created.params, ring=0, rounds_per_epoch=0))
+    found = findings_of([false, *rest])
+    assert found[0].rule == Rule.RUN_ACCOUNT and "chain" in found[0].found

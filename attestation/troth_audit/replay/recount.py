@@ -179,12 +179,9 @@ class Recount:
             self._expected = next(self._script) if event is None else self._script.send(event)
         except StopIteration:
             self._script = self._expected = None
-        except MisfitError as error:
+        except (MisfitError, RulesError, AttestationError) as error:
             self._script = self._expected = None
-            yield discrepancy(error.rule, error.expected, error.found, *place_of(cause))
-        except (RulesError, AttestationError) as error:
-            self._script = self._expected = None
-            yield discrepancy(Rule.VAULT, "values that can be", error, *place_of(cause))
+            yield _misfit(error, cause)
 
     def _end_script(self, found: str, event: Event | None) -> Iterator[Finding]:
         """Something else came than the script expects."""
@@ -197,8 +194,14 @@ class Recount:
         """Take in what decides nothing by itself."""
         try:
             yield from _note(self.books, event)
-        except MisfitError as error:
-            yield discrepancy(error.rule, error.expected, error.found, *place_of(event))
+        except (MisfitError, RulesError) as error:
+            yield _misfit(error, event)
+
+
+def _misfit(error: MisfitError | RulesError | AttestationError, event: Event) -> Finding:
+    if isinstance(error, MisfitError):
+        return discrepancy(error.rule, error.expected, error.found, *place_of(event))
+    return discrepancy(Rule.RUN_ACCOUNT, "values that a run can have", error, *place_of(event))
 
 
 def _expected_type(expected: Expected | None) -> type[Event]:
@@ -255,6 +258,6 @@ def _act(
 def _resume(books: Books, event: of_life.RunResumed) -> Iterator[Finding]:
     elapsed = event.slot - books.paused_at if books.paused_at != NONE else 0
     books.pause_total += elapsed
-    books.paused_at, books.phase = NONE, Phase(event.phase)
+    books.paused_at, books.phase = NONE, event.phase
     fields = {"paused_slots": elapsed, "pause_total_slots": books.pause_total}
     yield from Expected(of_life.RunResumed, Rule.RUN_ACCOUNT, fields).compare(event)

@@ -76,6 +76,8 @@ def _index_of(books: Books, owner: bytes) -> int:
 def _require_claim(books: Books, round_: RoundBook, event: of_audits.CaseOpened) -> None:
     """Raise MisfitError for a claim that the program refuses."""
     one, target = 1 << event.target, books.entry(event.target, Rule.CASE)
+    if event.audit_kind not in set(AuditKind):
+        raise MisfitError(Rule.CASE, "0 to 3", event.audit_kind)
     kind, clock = event.audit_kind, books.clock(event.slot)
     if kind == AuditKind.WORK:
         audit = books.audit(event.round, event.target, kind, Rule.CASE)
@@ -89,7 +91,7 @@ def _require_claim(books: Books, round_: RoundBook, event: of_audits.CaseOpened)
     else:
         held = round_.vouched.get(event.target, 0) & round_.included
         is_it = event.subject < MAX_PARTICIPANTS and bitmap.has(held, event.subject)
-    decided = target.past.decided_round[kind] if kind in set(AuditKind) else NONE
+    decided = target.past.decided_round[kind]
     is_free = decided == NONE or event.round > decided
     is_in_time = round_.is_closed and clock <= round_.close_clock + books.params.case_slots
     is_other = target.owner != bytes(event.challenger) and target.joined_round <= event.round

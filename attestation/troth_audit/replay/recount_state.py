@@ -17,6 +17,7 @@ from troth_audit.replay.told import Told
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKey, AuditStage
 from troth_coordinator.rules.ids import NO_INDEX, NONE, ZERO_DIGEST
 from troth_coordinator.rules.outage import Presence
+from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.refusal import Refusals
@@ -264,6 +265,8 @@ class Books:
 
     told: Told
     run: bytes
+    checked: ParamsView | None = None
+    """The parameters that were checked last: a false zero among them would divide."""
     entries: dict[int, Entry] = field(default_factory=dict)
     owners: dict[bytes, Owner] = field(default_factory=dict)
     ring: dict[int, RoundBook] = field(default_factory=dict)
@@ -287,10 +290,14 @@ class Books:
 
     @property
     def params(self) -> ParamsView:
-        """The parameters in force."""
-        if self.told.params is None:
+        """The parameters in force. Raises ConfigError for those that no run can have."""
+        params = self.told.params
+        if params is None:
             raise MisfitError(Rule.RUN_ACCOUNT, "RunCreated first", "another event")
-        return self.told.params
+        if params is not self.checked:
+            ChainParams.from_view(params)
+            self.checked = params
+        return params
 
     @property
     def funder(self) -> bytes:
