@@ -52,7 +52,9 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     one = joined(bench.join_arguments(run, "a"), "one")
     board, port = bench.folder / "board", free_port()
     recorded = ("--log-to", f"tensorboard:{board}", "--metrics", f"127.0.0.1:{port}")
-    two = joined((*bench.join_arguments(run, "b"), "--stake-sol", "0.5", *recorded), "two")
+    archive = bench.folder / "archive"
+    more = ("--stake-sol", "0.5", "--archive", archive)
+    two = joined((*bench.join_arguments(run, "b"), *more, *recorded), "two")
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
     assert shown["stake_lamports"] == SOL // 2, "more than the least stake"
@@ -92,6 +94,11 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     assert seen["rounds"] == 5
     assert_watched(objects, lines, values["root"])
     assert_kept_ledgers(bench, run, states)
+    kept = bench.cli.json("archive", "check", archive)
+    assert kept["problems"] == [], "one of them kept an archive beside its work"
+    assert kept["round"] == 5
+    assert kept["whole"]["payload"] == kept["whole"]["header"] >= 5
+    assert "archive_failed" not in two.notes()
     pay_out_and_close(bench, run)
 
 

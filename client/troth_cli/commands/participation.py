@@ -171,6 +171,14 @@ class WitnessOptions(AsOwner):
             " transaction of the run.",
         ),
     ] = True
+    archive: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--archive",
+            metavar="DIR",
+            help="Keep an archive of the run in this folder, too, as troth archive does.",
+        ),
+    ] = None
     log_to: Annotated[
         list[str],
         typer.Option(
@@ -323,6 +331,7 @@ def _request(
         training=training,
         past_bytes=options.past_mib * 2**20,
         keeps_ledger=options.ledger,
+        archive=options.archive,
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,

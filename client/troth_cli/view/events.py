@@ -65,6 +65,8 @@ OF_A_PARTICIPANT: Final = frozenset(
         "disk_full",
         "events_lost",
         "ledger_behind",
+        "archive_failed",
+        "ledger_refused",
         "validated",
         "validation_skipped",
         "ended",

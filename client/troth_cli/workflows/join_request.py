@@ -75,3 +75,4 @@ class JoinRequest:
     training: Training = field(default_factory=Training)
     past_bytes: int = 256 * 2**20
     keeps_ledger: bool = True
+    archive: Path | None = None

@@ -200,4 +200,5 @@ def _settings(
         microbatch_sequences=request.training.microbatch_sequences,
         past_bytes=request.past_bytes,
         ledger=request.state / LEDGER_FILE if request.keeps_ledger else None,
+        archive=request.archive,
     )

@@ -7,6 +7,7 @@ Next: `keeper.py`.
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,7 @@ from troth_client.transport.endpoint import is_store
 from troth_client.transport.http import http_reader
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
+from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 
 LAST_SECONDS: Final = 5.0
@@ -67,32 +69,85 @@ async def keep_archive(
     disk ends nothing.
     """
     genesis = bytes(await client.rpc.genesis_hash())
-    folder = ArchiveFolder(settings.folder)
-    head = LedgerHead(str(client.program_id), str(settings.run), genesis.hex())
     is_guarded = public_name(genesis) is not None and not settings.allow_private
     stopped = asyncio.Event()
-    with FolderLock(settings.folder), at_stop_signals(stopped.set):
-        folder.tidy()
-        with LedgerFile(folder.ledger, head) as ledger:
-            async with http_reader(is_guarded=is_guarded) as transport:
-                transport.use_stores(filter(is_store, settings.others), signs=True)
-                ports = _ports(settings, client, events, folder, transport)
-                keeper = Keeper(folder, ledger, ports, settings.keeping)
-                await _follow(keeper, stopped, settings.poll_seconds)
+    transport = http_reader(is_guarded=is_guarded)
+    transport.use_stores(filter(is_store, settings.others), signs=True)
+    with at_stop_signals(stopped.set):
+        async with transport, _opened(settings, client, transport, events, genesis, True) as keeper:
+            await _follow(keeper, stopped, settings.poll_seconds)
     found = Archived(keeper.round, keeper.num_bytes, keeper.num_missing, keeper.is_done)
     events.emit("archive_ended", round=found.round, missing=found.num_missing, over=found.is_over)
     return found
 
 
-def _ports(
+@contextlib.asynccontextmanager
+async def archive_beside(
     settings: ArchiveSettings,
     client: CoordinatorClient,
-    events: EventSink,
-    folder: ArchiveFolder,
     transport: Transport,
-) -> Ports:
-    fetching = Fetching(transport, folder, settings.others)
-    return Ports(client, ProcessRuntime(settings.poll_seconds), events, fetching, folder)
+    events: EventSink,
+    genesis: bytes,
+) -> AsyncIterator[None]:
+    """Keep an archive while the block runs, with the transport of a participant.
+
+    The participant's own bytes cost no traffic, and its transport forgets by rules of its own. An
+    archive that cannot go on is reported: it never ends the participant. Raises ArchiveFolderError
+    at the start.
+    """
+    ArchiveFolder(settings.folder)
+    stopped = asyncio.Event()
+    work = _keep_beside(settings, client, transport, events, genesis, stopped)
+    keeping = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        stopped.set()
+        await asyncio.wait({keeping}, timeout=LAST_SECONDS)
+        await end(keeping)
+
+
+async def _keep_beside(  # as above, and the end
+    settings: ArchiveSettings,
+    client: CoordinatorClient,
+    transport: Transport,
+    events: EventSink,
+    genesis: bytes,
+    stopped: asyncio.Event,
+) -> None:
+    """Look again and again, and once more after the stop."""
+    try:
+        async with _opened(settings, client, transport, events, genesis, False) as keeper:
+            while not stopped.is_set():
+                await keeper.look()
+                await _pause(stopped, settings.poll_seconds)
+            await keeper.look()
+    except (TrothError, OSError) as error:
+        events.emit("archive_failed", reason=str(error))
+
+
+@contextlib.asynccontextmanager
+async def _opened(  # the outside of a keeper, part by part
+    settings: ArchiveSettings,
+    client: CoordinatorClient,
+    transport: Transport,
+    events: EventSink,
+    genesis: bytes,
+    owns_transport: bool,
+) -> AsyncIterator[Keeper]:
+    """Take up the archive of a folder, for us alone while the block runs.
+
+    Reading what is there may take seconds, so threads do it. Raises as `keep_archive`.
+    """
+    folder = ArchiveFolder(settings.folder)
+    head = LedgerHead(str(client.program_id), str(settings.run), genesis.hex())
+    with FolderLock(settings.folder):
+        folder.tidy()
+        with await asyncio.to_thread(LedgerFile, folder.ledger, head) as ledger:
+            fetching = Fetching(transport, folder, settings.others, owns_transport)
+            runtime = ProcessRuntime(settings.poll_seconds)
+            ports = Ports(client, runtime, events, fetching, folder)
+            yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
 
 
 async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> None:
@@ -109,10 +164,15 @@ async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> Non
                 await end(looking)
                 break
             looking.result()
-            await asyncio.wait({stopping}, timeout=seconds)
-        if stopped.is_set():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_SECONDS):
-                    await keeper.read_chain()
+            await _pause(stopped, seconds)
     finally:
         await end(stopping)
+    if stopped.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(keeper.read_chain(), LAST_SECONDS)
+
+
+async def _pause(stopped: asyncio.Event, seconds: float) -> None:
+    """Wait a while, or until the stop."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stopped.wait(), seconds)

@@ -20,6 +20,7 @@ from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 from threadpoolctl import threadpool_limits
 
+from troth_client.archive.process import ArchiveSettings, archive_beside
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.start import read_start
 from troth_client.data.manifest import load_manifest
@@ -84,6 +85,8 @@ T = TypeVar("T")
 
 FUNDING_POLLS = 150
 """How many polls of the chain pass between two checks of the session key's balance and stake."""
+ARCHIVE_SECONDS = 1.0
+"""An archive beside a participant looks so often; members keep bytes for many rounds."""
 
 
 def unchanged(ports: Ports) -> Ports:
@@ -122,6 +125,7 @@ async def participate(
         opening = _open_transport(settings, announced, genesis)
         transport = await stack.enter_async_context(opening)
         transport.show_files(member_files(settings.data, settings.config))
+        await stack.enter_async_context(_archive(settings, owner, transport, events, genesis))
         store = stack.enter_context(_open_store(settings, owner, events))
         keep_spent(settings.state, chain.pricing.epoch)
         threads = settings.num_threads or os.cpu_count()
@@ -269,6 +273,25 @@ def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash:
     return http_transport(
         host, port, folder=blobs, advertised=settings.endpoint, is_guarded=is_guarded
     )
+
+
+def _archive(
+    settings: ParticipantSettings,
+    owner: Owner,
+    transport: Exchange,
+    events: EventSink,
+    genesis: bytes,
+) -> contextlib.AbstractAsyncContextManager[None]:
+    """Keep an archive beside us, if the user wants one: it asks whom we ask."""
+    if settings.archive is None:
+        return contextlib.nullcontext()
+    kept = ArchiveSettings(
+        run=owner.at.run,
+        folder=settings.archive,
+        others=(*settings.hubs, *settings.stores),
+        poll_seconds=max(ARCHIVE_SECONDS, settings.poll_seconds),
+    )
+    return archive_beside(kept, owner.client, transport, events, genesis)
 
 
 def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) -> Store:

@@ -41,6 +41,7 @@ class ParticipantSettings:
     computed at once; None for the number in the config. `past_bytes` of past weights, and as many
     of past residuals, stay in memory; the disk has all of them. `ledger` is the file that takes the
     events of the run; None for none.
+    `archive` is a folder for all that an audit of the run needs; None keeps no archive.
     """
 
     rpc_urls: tuple[str, ...]
@@ -72,3 +73,4 @@ class ParticipantSettings:
     microbatch_sequences: int | None = None
     past_bytes: int = 256 * 2**20
     ledger: Path | None = None
+    archive: Path | None = None
