@@ -93,7 +93,7 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     seen = bench.cli.json("plot", run, "--rpc", bench.rpc, "--out", bench.folder / "run.html")
     assert seen["rounds"] == 5
     assert_watched(objects, lines, values["root"])
-    assert_kept_ledgers(bench, run, states)
+    assert_kept_ledgers(bench, run, [states[0] / "ledger.jsonl", archive / "ledger.jsonl"])
     kept = bench.cli.json("archive", "check", archive)
     assert kept["problems"] == [], "one of them kept an archive beside its work"
     assert kept["round"] == 5
@@ -102,10 +102,9 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     pay_out_and_close(bench, run)
 
 
-def assert_kept_ledgers(bench, run, states):
+def assert_kept_ledgers(bench, run, paths):
     """Each member kept the events of the run; an RPC node adds what came after its end."""
-    for state in states:
-        path = state / "ledger.jsonl"
+    for path in paths:
         closes = path.read_bytes().count(b'"RoundClosed"')
         assert closes >= 5, path
         before = path.read_bytes()

@@ -171,6 +171,7 @@ def _settings(
     request: JoinRequest, session: Keypair, listen: tuple[str, int]
 ) -> ParticipantSettings:
     host, port = listen
+    keeps_ledger = request.keeps_ledger and request.archive is None  # an archive has its own
     return ParticipantSettings(
         rpc_urls=request.rpc_urls,
         run=str(request.run),
@@ -199,6 +200,6 @@ def _settings(
         compiles=request.training.compiles,
         microbatch_sequences=request.training.microbatch_sequences,
         past_bytes=request.past_bytes,
-        ledger=request.state / LEDGER_FILE if request.keeps_ledger else None,
+        ledger=request.state / LEDGER_FILE if keeps_ledger else None,
         archive=request.archive,
     )
