@@ -5,6 +5,8 @@ event, and the next close tries again.
 Next: `troth_coordinator/ledger/follow.py` for what is asked and proven.
 """
 
+import asyncio
+import contextlib
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -19,32 +21,53 @@ from troth_coordinator.rules.view import NetworkView
 PAUSE_SECONDS: Final = 0.05
 """Between two requests: the rounds need the RPC node too, and it may count what one caller asks."""
 
+LAST_SECONDS: Final = 30.0
+"""At the end of the run, so long at most is spent on what is missing."""
+
 
 async def keep_ledger(member: Member, path: Path) -> NoReturn:
     """Append what has landed, once for each closed round and at the end of the run, for ever."""
+    while True:
+        await member.chain.watch.next()
+        ledger = await _opened(member, path)
+        if ledger is not None:
+            with ledger:
+                await _keep(member, ledger)
+        await _next_moment(member)
+
+
+async def complete_ledger(member: Member, path: Path) -> None:
+    """Append what has landed since, once, when the participant's work is done."""
+    ledger = await _opened(member, path)
+    if ledger is not None:
+        with ledger, contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                await _follow(member, ledger, 0)
+
+
+async def _opened(member: Member, path: Path) -> LedgerFile | None:
     chain = member.chain
     head = LedgerHead(str(chain.at.program), str(chain.at.run), chain.genesis_hash.hex())
-    while True:
-        await chain.watch.next()
-        try:
-            ledger = await chain.runtime.compute(LedgerFile, path, head)
-        except (LedgerError, OSError) as error:
-            chain.events.emit("ledger_behind", reason=str(error))
-            await _next_moment(member)
-            continue
-        with ledger:
-            await _keep(member, ledger)
+    try:
+        return await chain.runtime.compute(LedgerFile, path, head)
+    except (LedgerError, OSError) as error:
+        chain.events.emit("ledger_behind", reason=str(error))
+        return None
 
 
 async def _keep(member: Member, ledger: LedgerFile) -> NoReturn:
     while True:
-        try:
-            await follow(member.chain.client, ledger, PAUSE_SECONDS)
-        except RPC_FAILURES as error:
-            member.chain.watch.report(error)
-        except (LedgerError, OSError) as error:
-            member.chain.events.emit("ledger_behind", reason=str(error))
+        await _follow(member, ledger, PAUSE_SECONDS)
         await _next_moment(member)
+
+
+async def _follow(member: Member, ledger: LedgerFile, pause_seconds: float) -> None:
+    try:
+        await follow(member.chain.client, ledger, pause_seconds)
+    except RPC_FAILURES as error:
+        member.chain.watch.report(error)
+    except (LedgerError, OSError) as error:
+        member.chain.events.emit("ledger_behind", reason=str(error))
 
 
 async def _next_moment(member: Member) -> None:

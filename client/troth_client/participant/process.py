@@ -40,7 +40,7 @@ from troth_client.participant.assembly import (
 from troth_client.participant.ending import ParticipantEnd, conclude
 from troth_client.participant.joining import announce, join, known_place
 from troth_client.participant.learning import learner_of
-from troth_client.participant.ledger_keeping import keep_ledger
+from troth_client.participant.ledger_keeping import complete_ledger, keep_ledger
 from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
@@ -153,6 +153,8 @@ async def participate(
             await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
+        if settings.ledger is not None and not supervisor.member.state.stop.is_set():
+            await complete_ledger(supervisor.member, settings.ledger)
         return conclude(supervisor.member, settings, view)
 
 
