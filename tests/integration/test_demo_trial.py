@@ -18,7 +18,10 @@ from support.demos import (
 from support.pages import all_commands, filled
 
 from troth_attestation import header
+from troth_coordinator.chain.event_types_rounds import PayloadCommitted, RoundClosed
 from troth_coordinator.config_files import load_config
+from troth_coordinator.ledger.file import Ledger
+from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditFlag
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_simulation.cheats.catalogue import FREE_RIDER
@@ -88,7 +91,8 @@ def assert_audited(cli, archive, num_rounds):
     assert found["discrepancies"] == 0
     assert found["missing"] == 0
     assert '"CaseSettled"' in (archive / "ledger.jsonl").read_text()
-    payload = sorted((archive / "payload").iterdir())[7]
+    made = included_header(archive)
+    payload = archive / "payload" / made.payload_root.hex()
     data = bytearray(payload.read_bytes())
     data[len(data) // 2] ^= 1
     payload.write_bytes(data)
@@ -97,13 +101,23 @@ def assert_audited(cli, archive, num_rounds):
     (one,) = [one for one in done.json["findings"] if one["grade"] == "discrepancy"]
     assert one["rule"] == "payload"
     assert payload.name in one["expected"]
-    assert (one["round"], one["participant"]) in named_by_headers(archive, payload.name)
+    assert one["round"] == made.round
+    assert one["participant"] == made.index
 
 
-def named_by_headers(archive, root):
-    """Round and participant of the headers that name this payload."""
-    headers = [header.decode(path.read_bytes()[:-64]) for path in (archive / "header").iterdir()]
-    return {(one.round, one.index) for one in headers if one.payload_root.hex() == root}
+def included_header(archive):
+    """The header of a payload that the second round of a run included."""
+    ledger = Ledger.of(archive / "ledger.jsonl")
+    events = [event for entry in ledger.entries() for event in ledger.head.reader().events(entry)]
+    (closed,) = [one for one in events if isinstance(one, RoundClosed) and one.round == 1]
+    index = max(bitmap.indices_of(closed.included))
+    (committed,) = [
+        one
+        for one in events
+        if isinstance(one, PayloadCommitted) and (one.round, one.index) == (1, index)
+    ]
+    path = archive / "header" / committed.header_hash.hex()
+    return header.decode(path.read_bytes()[: header.HEADER_BYTES])
 
 
 def assert_archived(cli, folder, view):
