@@ -5,14 +5,18 @@ Next: `troth_client/archive/process.py`.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import write_output_to
 from troth_cli.demo.setup import DemoRun
 from troth_client.telemetry.event_log import EventLog
+
+if TYPE_CHECKING:
+    from troth_client.archive.folder import ArchiveFolder
 
 SLOTS_PER_LOOK = 5
 """Often enough: members keep what they serve for many rounds."""
@@ -47,6 +51,44 @@ def run_archive(process: ArchiveProcess) -> None:
     write_output_to(process.output)
     with EventLog.open(process.log) as events:
         asyncio.run(_keep(process, events))
+
+
+def complete(options: DemoOptions) -> None:
+    """Add what members left in their folders: at the end they may be gone before they are asked.
+
+    Call it when the archive's process has ended. Raises DiskFullError.
+    """
+    from troth_client.archive.folder import ArchiveFolder
+
+    folder = ArchiveFolder(options.archive)
+    left = [item for item in folder.missing() if not _harvested(options, folder, item)]
+    folder.write_missing(0, left)
+
+
+def _harvested(options: DemoOptions, folder: "ArchiveFolder", missing: Mapping[str, Any]) -> bool:
+    """Copy a header with its payload, or a payload; tell whether somebody had it."""
+    from troth_attestation import header as headers
+    from troth_client.archive.items import Item
+    from troth_client.transport.base import BlobKind
+    from troth_client.transport.files import FolderBlobs
+
+    item = Item(
+        BlobKind(missing["kind"]),
+        bytes.fromhex(missing["key"]),
+        missing["round"],
+        missing["participant"],
+    )
+    for plan in options.plans:
+        blobs = options.weights_folder(plan.name).parent / "blobs"
+        data = FolderBlobs(blobs).get(item.address) if blobs.is_dir() else None
+        if data is None or not item.name.matches(data):
+            continue
+        folder.put(item, data)
+        if item.kind is BlobKind.HEADER:
+            root = headers.decode(data[: headers.HEADER_BYTES]).payload_root
+            return _harvested(options, folder, {**missing, "kind": "payload", "key": root.hex()})
+        return True
+    return False
 
 
 async def _keep(process: ArchiveProcess, events: EventLog) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
-from troth_cli.demo.archive import ArchiveProcess, run_archive
+from troth_cli.demo.archive import ArchiveProcess, complete, run_archive
 from troth_cli.demo.live import Stream
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import ParticipantProcess, preload_participants, run_participant
@@ -77,6 +77,7 @@ def run_demo(
         events.emit("trainers_ended", seconds=round(time.monotonic() - started, 1))
         asyncio.run(_pay_out(options, chain, demo, events))
         stack.close()  # the archive has the last entries, too
+        complete(options)
         stream.refresh()
         summary = asyncio.run(_sum_up(options, chain, demo, stream))
         events.emit("summarised", **summary.to_json())

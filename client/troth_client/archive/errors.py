@@ -5,6 +5,7 @@
         ├── ArchiveFolderError   the folder cannot be one, or something else lies in it
         ├── ArchiveEntryError    a path inside it is taken by something that is no file
         └── NotYetError          an item cannot be asked for, or kept, as things are
+            └── TooEarlyError    another item, or an event, must be here first
 
 Owns: the classes. Never: an error of a holder, a disk or a ledger; each has its own tree.
 Next: `folder.py`, which raises them.
@@ -30,3 +31,7 @@ class NotYetError(ArchiveError):
 
     def __init__(self, found: str) -> None:
         super().__init__("an item that can be fetched", found, "Trying again later.")
+
+
+class TooEarlyError(NotYetError):
+    """Another item, or an event, must be here first; no member is at fault."""

@@ -12,7 +12,7 @@ from typing import Final
 from troth_attestation import header as headers
 from troth_attestation.errors import HeaderError
 from troth_client.archive.book import Book
-from troth_client.archive.errors import NotYetError
+from troth_client.archive.errors import NotYetError, TooEarlyError
 from troth_client.archive.folder import ByteStore
 from troth_client.archive.items import Item
 from troth_client.archive.sizes import Sizes
@@ -95,19 +95,19 @@ class Fetching:
         if item.kind in LIMITS:
             return LIMITS[item.kind]
         if self.sizes is None:
-            raise NotYetError(self.trouble)
+            raise TooEarlyError(self.trouble)
         index = -1 if item.participant is None else item.participant
         key = book.header_of(item.round, index)
         header = None if key is None else self.header(key)
         if header is None:
-            raise NotYetError("the header that says its size is not here")
+            raise TooEarlyError("the header that says its size is not here")
         if item.kind is BlobKind.PAYLOAD:
             if header.payload_bytes != self.sizes.payload_bytes:
                 raise NotYetError(f"its header names {header.payload_bytes} bytes, not the run's")
             return self.sizes.payload_bytes
         seed = book.seed_of(item.round)
         if seed is None:
-            raise NotYetError("the seed of its round is not in the ledger")
+            raise TooEarlyError("the seed of its round is not in the ledger")
         return self.sizes.opening_bytes(seed, header)
 
 

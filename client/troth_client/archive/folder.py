@@ -18,7 +18,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from troth_client.archive.errors import ArchiveEntryError, ArchiveFolderError
 from troth_client.archive.items import Item
@@ -125,6 +125,12 @@ class ArchiveFolder:
         shown = {FORGOTTEN: forgotten_before, "missing": list(missing)}
         text = json.dumps(shown, separators=(",", ":")).encode()
         atomic_write(self.path / MISSING_FILE, [text], self._durable)
+
+    def missing(self) -> list[dict[str, Any]]:
+        """Return the lines of that list."""
+        data = read_regular(self.path / MISSING_FILE, _MOST_LIST_BYTES)
+        found: list[dict[str, Any]] = json.loads(data)["missing"] if data else []
+        return found
 
     @property
     def forgotten_before(self) -> int:

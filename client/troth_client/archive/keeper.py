@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from troth_client.archive.book import Book
-from troth_client.archive.errors import ArchiveEntryError, NotYetError
+from troth_client.archive.errors import ArchiveEntryError, NotYetError, TooEarlyError
 from troth_client.archive.fetching import Fetching, has_false_signature, reason
 from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.following import Following
@@ -59,8 +59,8 @@ class Keeper:
         self._keeping = keeping
         self._looks = self._quiet = 0
         self._is_listed = False
-        self._told: tuple[int, int] | None = None
         forgotten = folder.forgotten_before if keeping.is_limited else 0
+        self._told = (-1, forgotten)
         self._book, self._wanting = Book(), Wanting()
         self._room = Room(self._bytes, keeping, forgotten)
         self._following = Following(
@@ -166,7 +166,7 @@ class Keeper:
             data = await self._fetching.fetch(item, self._book)
             await self._store(item, data)
         except (NotYetError, TransportError, ArchiveEntryError) as error:
-            self._fail(one, reason(error))
+            self._fail(one, reason(error), is_early=isinstance(error, TooEarlyError))
         except DiskFullError as error:
             self._events.emit("disk_full", reason=str(error))
             self._fail(one, "no room on the disk")
@@ -182,10 +182,13 @@ class Keeper:
             self._events.emit("signature_false", **about)
         self._has(item, len(data))
 
-    def _fail(self, one: Open, why: str) -> None:
+    def _fail(self, one: Open, why: str, *, is_early: bool = False) -> None:
         is_new = one.why != why
-        self._wanting.failed(one, self._looks, why)
         is_late = self._following.is_finished or self._book.is_past(one.item)
+        if is_early and not is_late:
+            self._wanting.wait(one, self._looks, why)
+        else:
+            self._wanting.failed(one, self._looks, why)
         if is_late and one.attempts >= LAST_ATTEMPTS:
             self._wanting.give_up(one)
         self._is_listed &= not is_new
@@ -209,9 +212,9 @@ class Keeper:
     def _tell(self) -> None:
         """Report each new round, and each round that gave way."""
         told = (self._book.newest, self._room.forgotten_before)
-        if self._told is None or told[0] != self._told[0]:
+        if told[0] != self._told[0]:
             numbers = {"bytes": self.num_bytes, "missing": self.num_missing}
             self._events.emit("archive_round", round=told[0], **numbers)
-        if self._told is not None and told[1] != self._told[1]:
+        if told[1] != self._told[1]:
             self._events.emit("archive_forgot", before_round=told[1])
         self._told = told

@@ -24,12 +24,15 @@ from troth_client.runtime.signals import at_stop_signals
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.base import Transport
 from troth_client.transport.endpoint import is_store
+from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_reader
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 
+PATIENCE: Final = Patience(grace_seconds=2.0, hedge_seconds=0.5)
+"""A slow holder is passed over soon: one look waits for all that it asks for."""
 LAST_SECONDS: Final = 5.0
 """So long a stop waits for what is new on chain."""
 
@@ -71,7 +74,7 @@ async def keep_archive(
     genesis = bytes(await client.rpc.genesis_hash())
     is_guarded = public_name(genesis) is not None and not settings.allow_private
     stopped = asyncio.Event()
-    transport = http_reader(is_guarded=is_guarded)
+    transport = http_reader(PATIENCE, is_guarded=is_guarded)
     transport.use_stores(filter(is_store, settings.others), signs=True)
     with at_stop_signals(stopped.set):
         async with transport, _opened(settings, client, transport, events, genesis, True) as keeper:

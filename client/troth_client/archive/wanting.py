@@ -17,9 +17,9 @@ LONGEST_PAUSE: Final = 32
 """Looks between two attempts at the same item, at most."""
 LAST_ATTEMPTS: Final = 7
 """Attempts at what members need not have any more, or after the run has ended."""
-_FIRST: Final = (BlobKind.CONFIG, BlobKind.OPENINGS, BlobKind.HEADER)
-"""Kinds in the order in which they are asked for: sizes follow from the config, and members show
-opening sets for the shortest time. All others come after them."""
+_FIRST: Final = (BlobKind.CONFIG, BlobKind.HEADER, BlobKind.OPENINGS)
+"""Kinds in the order in which they are asked for: sizes follow from config and headers, and members
+show opening sets for the shortest time. All others come after them."""
 
 
 @dataclass(slots=True)
@@ -67,6 +67,11 @@ class Wanting:
         one.why = why
         one.attempts += 1
         one.due = look + min(2 ** min(one.attempts, 10), LONGEST_PAUSE)
+
+    def wait(self, one: Open, look: int, why: str) -> None:
+        """Ask at the next look: what it waits for is no member's fault."""
+        one.why = why
+        one.due = look + 1
 
     def give_up(self, one: Open) -> None:
         """Ask no more; the item stays on the list of what is missing."""
