@@ -62,7 +62,7 @@ def test_what_was_found_before_the_kill_is_in_the_end_result(archive, tmp_path):
     with pytest.raises(KilledError):
         audit_of(archive, plan=plan, on_round=kill_at(ROUNDS - 1))
     for path in payloads:
-        path.unlink()  # what was replayed is not read again, but for the last round
+        path.unlink()  # the resumed audit reads those of the last round alone
     resumed = audit_of(archive, plan=plan)
     assert whole.findings == []
     assert [one for one in resumed.findings if one in found] == found

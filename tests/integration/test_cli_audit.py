@@ -59,7 +59,8 @@ def test_a_flipped_payload_is_exit_1_with_its_name(cli, archive):
     done = cli("audit", "--archive", archive, "--json")
     assert done.code == 1
     found = done.json["findings"][0]
-    assert (found["grade"], found["rule"]) == ("discrepancy", "payload")
+    assert found["grade"] == "discrepancy"
+    assert found["rule"] == "payload"
     assert blobs(archive, "payload")[0].name in found["expected"]
 
 
@@ -156,8 +157,9 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         found = judged(await asyncio.to_thread(gather, asked(None, folder)))
     finally:
         await server.stop()
-    wrong = [(one.grade, one.rule) for one in found.findings]
-    assert wrong == [(Grade.DISCREPANCY, Rule.CHAIN_HASH)]
+    (wrong,) = found.findings
+    assert wrong.grade is Grade.DISCREPANCY
+    assert wrong.rule is Rule.CHAIN_HASH
 
 
 def _other_node(inputs: Inputs) -> Inputs:
