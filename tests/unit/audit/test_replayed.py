@@ -1,0 +1,168 @@
+"""The order in which a replay applies, takes back, loses and takes up weights."""
+
+from collections.abc import Sequence
+
+from troth_audit.replay.findings import Grade, Rule
+from troth_audit.replay.replayed import Replayed, State, Waiting
+from troth_coordinator.chain.event_types_rounds import CheckpointStored
+from troth_coordinator.rules.hashing import H, u64
+
+
+class History:
+    """Weights whose root is a hash of all that was applied to them; `served` are roots to take."""
+
+    def __init__(self, served: dict[bytes, tuple[str, ...]] | None = None) -> None:
+        self.round, self.cursor = 0, 0
+        self.applied: tuple[str, ...] = ()
+        self.kept: tuple[str, ...] | None = None
+        self.served = served or {}
+
+    def decode(self, payload: bytes, root: bytes) -> str:
+        return payload.decode()
+
+    def apply(self, num_trainers: int, payloads: Sequence[str | None]) -> None:
+        self.applied += tuple(one for one in payloads if one is not None)
+        self.round, self.cursor = self.round + 1, self.cursor + num_trainers
+
+    def root(self) -> bytes:
+        return root_of(self.round, self.applied)
+
+    def remember(self) -> None:
+        self.kept = self.applied
+
+    def recall(self, round_: int, cursor: int) -> bool:
+        if self.kept is None:
+            return False
+        self.applied, self.round, self.cursor = self.kept, round_, cursor
+        return True
+
+    def take_up(self, round_: int, cursor: int, root: bytes) -> bool:
+        found = () if round_ == 0 else self.served.get(root)
+        if found is None:
+            return False
+        self.applied, self.round, self.cursor = found, round_, cursor
+        return True
+
+
+def root_of(round_: int, applied: Sequence[str]) -> bytes:
+    return H("troth:test", u64(round_), *(one.encode() for one in applied))
+
+
+def state(round_: int, *applied: str) -> State:
+    return State(round_, 2 * round_, root_of(round_, applied))
+
+
+def begun(weights: History, **options: int) -> Replayed[str]:
+    replayed = Replayed(weights, **options)
+    assert list(replayed.begin(root_of(0, ()))) == []
+    return replayed
+
+
+def waiting(round_: int, *payloads: str, is_whole: bool = True) -> Waiting[str]:
+    return Waiting(round_, 2, dict(enumerate(payloads)), is_whole)
+
+
+def stored(round_: int, *applied: str) -> CheckpointStored:
+    return CheckpointStored(
+        run=None,
+        slot=0,
+        body=b"",
+        round=round_,
+        cursor=2 * round_,
+        epoch=0,
+        root=root_of(round_, applied),
+        created=True,
+    )
+
+
+def test_a_payload_that_is_struck_before_the_next_root_was_never_applied():
+    replayed = begun(History())
+    assert list(replayed.close(state(0))) == []
+    replayed.wait(waiting(0, "a", "b"))
+    replayed.strike(0, 1)
+    replayed.wait(waiting(1))  # the forced void round
+    assert list(replayed.close(state(2, "a"))) == []
+
+
+def test_two_payloads_of_one_round_can_be_struck_over_two_void_rounds():
+    replayed = begun(History())
+    replayed.wait(waiting(0, "a", "b", "c"))
+    for target in (1, 2):
+        replayed.strike(0, target)
+        replayed.wait(waiting(target))
+    assert list(replayed.close(state(3, "a"))) == []
+
+
+def test_another_root_is_named_once_and_the_replay_goes_on_at_a_root_that_is_served():
+    served = {root_of(2, ("x", "y")): ("x", "y")}
+    replayed = begun(History(served))
+    replayed.wait(waiting(0, "a"))
+    (found,) = replayed.close(state(1, "x"))
+    assert found.grade is Grade.DISCREPANCY
+    assert found.rule is Rule.STATE_ROOT
+    assert found.round == 1
+    replayed.wait(waiting(1, "y"))
+    assert list(replayed.close(state(2, "x", "y"))) == []
+    replayed_checkpoint = list(replayed.checkpoint(stored(2, "x", "y")))
+    assert replayed_checkpoint == []
+    replayed.wait(waiting(2, "z"))
+    assert list(replayed.close(state(3, "x", "y", "z"))) == []
+    assert not replayed.is_lost
+
+
+def test_the_round_of_a_taken_checkpoint_is_applied_after_it():
+    """The weights come under the root before the round; its own payloads follow."""
+    served = {root_of(1, ("x",)): ("x",)}
+    replayed = begun(History(served))
+    replayed.wait(waiting(0, "a", is_whole=False))
+    assert list(replayed.close(state(1, "x"))) == []
+    assert replayed.is_lost
+    replayed.wait(waiting(1, "y"))
+    assert list(replayed.checkpoint(stored(1, "x"))) == []
+    assert list(replayed.close(state(2, "x", "y"))) == []
+    assert not replayed.is_lost
+
+
+def test_a_restart_takes_the_stored_weights_and_drops_what_waited():
+    replayed = begun(History())
+    replayed.wait(waiting(0, "a"))
+    assert list(replayed.close(state(1, "a"))) == []
+    assert list(replayed.checkpoint(stored(1, "a"))) == []
+    replayed.wait(waiting(1, "b"))
+    for void in (2, 3, 4):
+        replayed.wait(waiting(void))
+    assert list(replayed.restart(5, 10)) == []
+    assert list(replayed.close(state(5, "a"))) == []
+
+
+def test_a_restart_before_any_checkpoint_takes_the_first_weights():
+    replayed = begun(History())
+    for void in (0, 1, 2):
+        replayed.wait(waiting(void))
+    assert list(replayed.restart(3, 6)) == []
+    assert list(replayed.close(state(3))) == []
+
+
+def test_a_checkpoint_of_another_root_is_named():
+    replayed = begun(History())
+    (found,) = replayed.checkpoint(stored(0, "x"))
+    assert found.rule is Rule.CHECKPOINT
+
+
+def test_nothing_is_replayed_before_the_start_and_beyond_the_end():
+    served = {root_of(2, ("x", "y")): ("x", "y")}
+    replayed = begun(History(served), start=2, end=3)
+    assert list(replayed.close(state(0))) == []
+    assert list(replayed.close(state(2, "x", "y"))) == []
+    replayed.wait(waiting(2, "z"))
+    assert list(replayed.close(state(3, "x", "y", "z"))) == []
+    replayed.wait(waiting(3))
+    assert list(replayed.close(state(4, "wrong"))) == []
+    assert replayed.num_roots == 2
+
+
+def test_a_start_that_nobody_has_is_missing():
+    replayed = begun(History(), start=2)
+    (found,) = replayed.close(state(2, "x"))
+    assert found.grade is Grade.MISSING
+    assert found.rule is Rule.STATE_ROOT
