@@ -1,15 +1,21 @@
 """An audit that was killed goes on where it was, and says the same in the end."""
 
+import json
+import math
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.forgeries import blobs, flip
-from support.recordings import audit_of, play
+from support.recordings import audit_of, play, put
 
+from troth_attestation.pieces import StateName, pieces_of
 from troth_audit.replay.report import Verdict
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit import Plan
+from troth_client.model.shapes import trainable_shapes
+from troth_client.run_files.fetch import parse_config
 
 ROUNDS = 6
 
@@ -83,3 +89,40 @@ def test_the_point_holds_two_states_at_most(archive, tmp_path):
     plan = Plan(num_threads=1, state=tmp_path / "state")
     audit_of(archive, plan=plan)
     assert len(list((tmp_path / "state").glob("*.weights"))) <= 2
+
+
+def test_weights_of_a_checkpoint_come_piece_by_piece_and_earlier_payloads_are_not_read(
+    archive, tmp_path
+):
+    """The archive has the pieces of the weights of round 2, and no payload before it."""
+    with pytest.raises(KilledError):
+        plan = Plan(num_threads=1, state=tmp_path / "state")
+        audit_of(archive, plan=plan, on_round=kill_at(2))
+    put_pieces(archive, tmp_path / "state", 2)
+    early = audit_of(archive, plan=Plan(num_threads=1, end=2)).counts["payloads"]
+    report = audit_of(archive, plan=Plan(num_threads=1, start=2))
+    assert report.verdict is Verdict.GOOD
+    assert report.counts["payloads"] == 2 * ROUNDS - early
+    assert report.counts["applied_rounds"] == ROUNDS - 2
+    flip(blobs(archive, "piece")[0], 0)
+    broken = audit_of(archive, plan=Plan(num_threads=1, start=2))
+    assert broken.verdict is Verdict.INCOMPLETE
+
+
+def put_pieces(archive: Path, state: Path, round_: int) -> None:
+    """Lay the weights that an audit kept into an archive, as pieces under their root."""
+    saved = json.loads((state / "audit.json").read_text())
+    assert saved["round"] == round_
+    config = parse_config(blobs(archive, "config")[0].read_bytes())
+    data = np.frombuffer((state / f"{saved['root']}.weights").read_bytes(), "<f4")
+    arrays, at = {}, 0
+    for name, shape in sorted(trainable_shapes(config.model).items()):
+        size = math.prod(shape)
+        arrays[name] = data[at : at + size].reshape(shape)
+        at += size
+    name = StateName(round_, saved["cursor"], config.config_hash())
+    pieces = pieces_of(arrays, name)
+    put(archive, "pieces", pieces.root.hex(), pieces.encode())
+    for piece in pieces.pieces():
+        whole = arrays[piece.tensor].tobytes()
+        put(archive, "piece", piece.hash.hex(), whole[piece.offset :][: piece.num_bytes])
