@@ -1,6 +1,7 @@
 """The entry point `troth`: runs one command and turns its result or error into an exit code.
 
-Owns: the exit codes (0 done, 1 failed, 2 not understood, 130 interrupted) and the last catch.
+Owns: the exit codes (0 done, 1 failed, 2 not understood, 130 interrupted) and the last catch. The
+options of a command may name another code for a failure.
 Never: does the work; importing this module loads nothing, so that an early Ctrl-C finds a handler.
 Next: `app.py` for the list of commands, `failures.py` for how errors look.
 """
@@ -95,4 +96,4 @@ def _failed(error: Exception, invocation: "Invocation") -> int:
     if failure is None:
         failure = failures.unforeseen(error)
     failures.show(failure, sys.stderr, is_json=invocation.is_json)
-    return FAILED
+    return invocation.failed

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -79,10 +79,11 @@ def split_addresses(given: list[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The started command, recorded so that `main` can report its failure."""
+    """The started command, recorded so that `main` can report its failure with this exit code."""
 
     is_json: bool
     is_debug: bool
+    failed: int = 1
 
 
 @dataclass(slots=True)
@@ -94,7 +95,9 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """Options of every command."""
+    """Options of every command. `FAILED` is the exit code of one that could not do its work."""
+
+    FAILED: ClassVar[int] = 1
 
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = (
         False
@@ -208,7 +211,7 @@ def command(
     def register(body: Body[Options]) -> Body[Options]:
         def call(context: typer.Context, **values: Any) -> None:  # noqa: ANN401
             if isinstance(context.obj, Session):
-                context.obj.invocation = Invocation(values["json"], values["debug"])
+                context.obj.invocation = Invocation(values["json"], values["debug"], options.FAILED)
                 raise_again()
             output = Output(is_json=values["json"])
             if issubclass(options, OnCluster):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Cli
+from support.disks import no_file_beyond
 from support.forgeries import blobs, flip, lines, rewrite, with_sequence
 from support.recordings import play, record
 from support.runs import NO_AUDITS, start_members
@@ -15,6 +16,7 @@ from support.runs import NO_AUDITS, start_members
 from troth_audit.replay.account import Word
 from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Report, Verdict
+from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit import Plan, audit
 from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
 from troth_localnet.rpc import RpcServer, ServerConfig
@@ -72,13 +74,13 @@ def test_a_missing_payload_is_exit_2(cli, archive):
 
 
 def test_another_run_than_the_ledgers_is_refused(cli, recorded):
-    error = cli.refused("audit", "11111111111111111111111111111112", "--archive", recorded)
+    error = cli.refused("audit", "11111111111111111111111111111112", "--archive", recorded, code=2)
     assert error["kind"] == "OtherRunError"
 
 
 def test_without_a_ledger_the_error_says_where_to_get_one(cli, archive):
     (archive / "ledger.jsonl").unlink()
-    error = cli.refused("audit", "--archive", archive)
+    error = cli.refused("audit", "--archive", archive, code=2)
     assert error["kind"] == "LedgerMissingError"
     assert "--archive" in error["next_step"]
 
@@ -86,24 +88,34 @@ def test_without_a_ledger_the_error_says_where_to_get_one(cli, archive):
 @pytest.mark.parametrize("text", [b"", b"no ledger\n", b"\0" * 100])
 def test_a_file_that_is_no_ledger_is_refused(cli, archive, text):
     (archive / "ledger.jsonl").write_bytes(text)
-    assert cli.refused("audit", "--archive", archive)["kind"] == "LedgerFileError"
+    assert cli.refused("audit", "--archive", archive, code=2)["kind"] == "LedgerFileError"
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"data": 3}', b"{}"])
 def test_an_account_that_cannot_be_read_is_refused(cli, archive, text):
     (archive / "chain.json").write_bytes(text)
-    assert cli.refused("audit", "--archive", archive)["kind"] == "InputError"
+    assert cli.refused("audit", "--archive", archive, code=2)["kind"] == "InputError"
 
 
 def test_a_ledger_that_is_a_fifo_is_refused(cli, archive):
     (archive / "ledger.jsonl").unlink()
     os.mkfifo(archive / "ledger.jsonl")
-    assert cli.refused("audit", "--archive", archive)["kind"] == "InputError"
+    assert cli.refused("audit", "--archive", archive, code=2)["kind"] == "InputError"
 
 
 @pytest.mark.parametrize("text", ["3", "5:2", "a:b", "-1:2", "2:2"])
 def test_rounds_that_are_no_span_are_refused(cli, recorded, text):
-    assert cli.refused("audit", "--archive", recorded, "--rounds", text)["kind"] == "InputError"
+    error = cli.refused("audit", "--archive", recorded, "--rounds", text, code=2)
+    assert error["kind"] == "InputError"
+
+
+def test_a_full_disk_ends_an_audit_that_keeps_its_state_and_proves_nothing(
+    cli, recorded, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(audit_point, "REST_SECONDS", 0.0)
+    with no_file_beyond(1024):
+        error = cli.refused("audit", "--archive", recorded, "--state", tmp_path / "new", code=2)
+    assert error["kind"] == "DiskFullError"
 
 
 def test_rounds_end_the_replay(cli, recorded):
@@ -200,5 +212,5 @@ def test_a_member_that_nobody_reaches_leaves_data_missing(cli, archive):
 
 
 def test_an_address_that_is_none_is_refused(cli, archive):
-    error = cli.refused("audit", "--archive", archive, "--archive", "ftp://somewhere")
+    error = cli.refused("audit", "--archive", archive, "--archive", "ftp://somewhere", code=2)
     assert error["kind"] == "EndpointError"

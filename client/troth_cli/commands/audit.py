@@ -8,7 +8,7 @@ import re
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Optional
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Optional
 
 import typer
 
@@ -26,7 +26,9 @@ _SPAN: Final = re.compile(r"(\d{0,18}):(\d{0,18})")
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions(Common):
-    """Options of `troth audit`."""
+    """Options of `troth audit`. An audit that cannot be done has proven nothing."""
+
+    FAILED: ClassVar[int] = 2
 
     run_address: Annotated[
         str,
@@ -114,7 +116,7 @@ def audit(options: AuditOptions, output: Output) -> None:
     The ledger is folded into the chain hash. Every close is decided again from its votes, every
     header is held against the chain, and every included payload is applied. So each state root is
     computed, not believed. Exit code 0: all is as the protocol says; 1: a proven discrepancy; 2:
-    data are missing.
+    data are missing, or the audit could not be done.
     """
     with output.loading():
         from troth_cli.view.audit import audit_blocks, audit_values
