@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from solders.pubkey import Pubkey
+from support.fields import assert_fields, assert_records
 from support.program.recounted import findings_of
 from support.program.rounds import RoundDriver
 from support.program.trials import judged, paid
 
 from troth_audit.replay.findings import Finding, Grade, Rule
 from troth_audit.replay.recount import SCRIPTS, Recount
-from troth_audit.replay.recount_script import place_of
 from troth_audit.replay.told import Told
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
@@ -31,7 +31,6 @@ UNTOLD = {
     ("CaseOpened", "challenger"),
     ("OpeningsPosted", "root"),
     ("ParticipantJoined", "endpoint"),
-    ("ParticipantJoined", "owner"),
     ("ParticipantJoined", "session"),
     # Rents are not the run's money.
     ("AuditClosed", "payer"),
@@ -97,6 +96,8 @@ TAMPERED = [
     ("judged", "AuditClosed", "challenger", Rule.PENALTY),
     ("paid", "RunFunded", "reward_pool", Rule.VAULT),
     ("paid", "ParticipantJoined", "stake", Rule.VAULT),
+    ("paid", "ReadyPosted", "vote", Rule.ROOT_VOTE),
+    ("paid", "WarmupEnded", "ready", Rule.ROUND_SETS),
     ("paid", "RoundOpened", "eligible", Rule.ROUND_SETS),
     ("paid", "RoundOpened", "is_new", Rule.ROUND_SETS),
     ("paid", "RewardsScaled", "reward_paid", Rule.REWARD),
@@ -162,8 +163,11 @@ def test_a_false_field_is_found_with_its_rule_and_place(
     events = STORIES[story]()
     at = telling(events, name, field)
     first, *_ = findings_of(changed(events, at, field))
-    assert (first.grade, first.rule) == (Grade.DISCREPANCY, rule)
-    assert (first.round, first.participant) == place_of(events[at])
+    whom = [getattr(events[at], name, None) for name in ("index", "target")]
+    participant = next((one for one in whom if one is not None), None)
+    round_ = getattr(events[at], "round", None)
+    assert_fields(first, round=round_, participant=participant)
+    assert_fields(first, grade=Grade.DISCREPANCY, rule=rule)
     assert first.expected != first.found
 
 
@@ -222,7 +226,7 @@ def test_a_second_settlement_of_an_audit_is_found() -> None:
     events = list(judged())
     at = places(events, "AuditClosed")[0]
     found = findings_of([*events[: at + 1], events[at], *events[at + 1 :]])
-    assert [(one.rule, one.expected) for one in found] == [(Rule.PENALTY, "an open audit")]
+    assert_records(found, [{"rule": Rule.PENALTY, "expected": "an open audit"}])
 
 
 def test_events_of_somebody_who_never_joined_are_found_and_end_nothing() -> None:
@@ -242,7 +246,7 @@ def test_the_totals_of_the_run_account_are_held_against_the_events() -> None:
         values: dict[str, Any] = {name: getattr(driver.run, name) + 1}
         false = replace(driver.run, **values)
         (found,) = recount.end(false)
-        assert (found.rule, found.round, found.participant) == (Rule.VAULT, None, None)
+        assert_fields(found, rule=Rule.VAULT, round=None, participant=None)
         assert name in found.expected and name in found.found
 
 

@@ -2,19 +2,23 @@
 
 Owns: the order of it: which script an event starts, and what a script expects next.
 Never: sees an account before the end, or asks anybody. Grows with ring and open audits only.
-Next: `recount_script.py` for what a script is, then the scripts: `recount_rounds.py`,
-`recount_seeds.py`, `recount_audits.py`, `recount_cases.py`, `recount_sentence.py`,
-`recount_life.py`. They read like the program's files of these names.
+Next: `recount_script.py` for what a script is; then the scripts `recount_members.py`,
+`recount_rounds.py`, `recount_seeds.py`, `recount_audits.py`, `recount_cases.py`,
+`recount_sentence.py` and `recount_life.py`. They read like the files of the program.
 
-Every field that an event tells about a decision is recomputed exactly, with these exceptions:
+Every field of a decision is recomputed exactly. These are the exceptions:
 
-- A slot hash is not in any event but the one that used it. The seed is exact given that hash; the
-  slot it is of lies between the seed slot and the slot of the event.
+- A slot hash is in no event but the one that used it. The seed is exact given that hash. The slot
+  of the hash lies between the seed slot and the slot of the event: only that is checked.
 - The program pays a refund, a bounty or the rest of a bond to the pool where the receiver's account
-  cannot hold it. Either is taken, and both sides must add up.
-- Leftovers hold what strangers sent to the vault: at least the pool.
-- `LeaveRequested.duty_until`, and who pays and gets rents, are not checked: they decide nothing.
-- The sets that a round closes with are taken from its close, which has a check of its own.
+  cannot hold it. Either way is right, and the parts must add up.
+- Leftovers hold what strangers sent to the vault: they are at least the pool.
+- A withdrawal in part is an owner's choice: it is at most the stake above the minimum.
+- Leavers and the short stay for a root-only step. The next open shows whether it was one.
+- Who signed, who challenged, and who gets rents is taken as told. So are the new parameters of a
+  request, if a run can have them, and the moments of phases and pauses.
+- The sets and the root that a round closes with are taken from its close, which has a check of its
+  own. The evidence behind a verdict is not judged here.
 """
 
 import dataclasses
@@ -25,6 +29,7 @@ from troth_attestation.errors import AttestationError
 from troth_audit.replay import recount_audits as audits
 from troth_audit.replay import recount_cases as cases
 from troth_audit.replay import recount_life as life
+from troth_audit.replay import recount_members as members
 from troth_audit.replay import recount_rounds as rounds
 from troth_audit.replay import recount_seeds as seeds
 from troth_audit.replay import recount_sentence as sentences
@@ -41,7 +46,7 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.errors import RulesError
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import RunView, Status
+from troth_coordinator.rules.view import RunView
 
 SCRIPTS: Final[Mapping[type[Event], Callable[[Books, Any], Script]]] = {
     of_life.RunFunded: life.funded,
@@ -58,13 +63,15 @@ SCRIPTS: Final[Mapping[type[Event], Callable[[Books, Any], Script]]] = {
     of_life.LeftoversPaid: life.leftovers,
     of_rounds.RoundOpened: rounds.opened,
     of_rounds.RoundClosed: rounds.closed,
-    of_rounds.MembershipChanged: rounds.membership_changed,
+    of_rounds.MembershipChanged: members.membership_changed,
     of_rounds.MissingReported: rounds.missing,
-    of_rounds.Activated: rounds.activated,
+    of_rounds.ReadyPosted: members.ready,
+    of_rounds.WarmupEnded: members.warmup_ended,
+    of_rounds.Activated: members.activated,
     of_rounds.SeedFrozen: seeds.frozen,
     of_rounds.SeedRetargeted: seeds.retargeted,
     of_rounds.SeedLost: seeds.lost,
-    of_audits.ProbationsEnded: rounds.probations_ended,
+    of_audits.ProbationsEnded: members.probations_ended,
     of_audits.AuditRequested: audits.requested,
     of_audits.AuditOpened: audits.opened,
     of_audits.OpeningsPosted: audits.openings_posted,
@@ -219,12 +226,10 @@ def _note(books: Books, event: Event) -> Iterator[Finding]:
 
 def _take_in(books: Books, event: Event) -> None:
     match event:
-        case of_rounds.PayloadCommitted() | of_rounds.Attested() | of_rounds.ReadyPosted():
+        case of_rounds.PayloadCommitted() | of_rounds.Attested():
             _act(books, event)
-        case of_rounds.WarmupEnded():
-            rounds.warmup_ended(books, event)
         case of_rounds.PhaseStarted():
-            rounds.phase_started(books, event)
+            members.phase_started(books, event)
         case of_life.ParticipantAdmitted():
             books.owner(bytes(event.owner))
         case of_life.ParamsRequested():
@@ -238,15 +243,8 @@ def _take_in(books: Books, event: Event) -> None:
             return
 
 
-def _act(
-    books: Books, event: of_rounds.PayloadCommitted | of_rounds.Attested | of_rounds.ReadyPosted
-) -> None:
-    entry = books.entry(event.index)
-    standing.act(books, entry, event.slot)
-    if isinstance(event, of_rounds.ReadyPosted):
-        if books.phase in (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP):
-            entry.status = Status.PENDING
-        return
+def _act(books: Books, event: of_rounds.PayloadCommitted | of_rounds.Attested) -> None:
+    standing.act(books, books.entry(event.index), event.slot)
     round_ = books.round_of(event.round, Rule.ROUND_SETS)
     if isinstance(event, of_rounds.Attested):
         round_.vouched[event.index] = event.bitmap

@@ -15,7 +15,7 @@ from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_seeds as seeds
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.findings import Rule
-from troth_audit.replay.recount_rounds import end_probations
+from troth_audit.replay.recount_members import end_probations
 from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import AuditBook, Books
 from troth_coordinator.chain import event_types_audits as of_audits
@@ -40,7 +40,7 @@ class Test(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fees:
-    """What judges were paid, and how much of it their source gave."""
+    """The pay of judges, and the part of it that their source gave."""
 
     fee: int = 0
     vested: int = 0

@@ -8,7 +8,7 @@ Next: `recount_money.py` for the places of lamports.
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.findings import Rule
-from troth_audit.replay.recount_rounds import end_probations
+from troth_audit.replay.recount_members import end_probations
 from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import (
     AuditBook,
@@ -146,7 +146,7 @@ def topped_up(books: Books, event: of_life.StakeToppedUp) -> Script:
 
 
 def leaving(books: Books, event: of_life.LeaveRequested) -> Script:
-    """Unbond the whole stake; whoever serves no open round is gone at once."""
+    """Unbond the whole stake. Somebody who serves no open round is gone at once."""
     entry, clock = books.entry(event.index), books.clock(event.slot)
     standing.act(books, entry, event.slot)
     at_next_open = entry.status == Status.ACTIVE and books.phase in _UNDERWAY

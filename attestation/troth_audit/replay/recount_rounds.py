@@ -7,31 +7,28 @@ Next: `recount_seeds.py` for the sample.
 
 from dataclasses import dataclass
 
+from troth_audit.replay import recount_members as members
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import NO_MISSES, Books, Entry, MisfitError, RoundBook
+from troth_audit.replay.recount_state import Books, Entry, MisfitError, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
-from troth_coordinator.chain.event_types_audits import ProbationsEnded
 from troth_coordinator.rules import eligibility, root
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
-from troth_coordinator.rules.membership import NEW_ROUNDS, RoundSets
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.reward import scaled_reward
 from troth_coordinator.rules.standing import Duty, after_round
-from troth_coordinator.rules.view import EntryFlag, Role, RoundFlag, SeedStatus, Status
-
-VOID_ROUNDS_TO_HALT = 3
+from troth_coordinator.rules.view import RoundFlag, SeedStatus, Status
 
 
 def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     """Open a round: its sets follow from the entries."""
     params = books.params
     books.epoch = books.round // params.rounds_per_epoch
-    sets = sets_at_open(books, keeps_going=event.root_only)
-    staying = sets_at_open(books, keeps_going=False)
+    sets = members.sets_at_open(books, keeps_going=event.root_only)
+    staying = members.sets_at_open(books, keeps_going=False)
     is_root_only = (
         books.round >= params.max_rounds
         or not staying.trainers
@@ -67,27 +64,6 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     books.ring[books.round % params.ring] = round_
 
 
-def sets_at_open(books: Books, *, keeps_going: bool) -> RoundSets:
-    """Return the sets of a round that opens now."""
-    members = trainers = witnesses = earned = is_new = 0
-    params = books.params
-    for one, entry in books.members():
-        is_going = entry.is_leaving or entry.is_short(params)
-        is_there = entry.status == Status.ACTIVE and entry.active_round <= books.round
-        if not is_there or (is_going and not keeps_going):
-            continue
-        members |= one
-        trainers |= one if entry.roles & Role.TRAINER else 0
-        if entry.roles & Role.WITNESS and not entry.flags & EntryFlag.SILENT:
-            witnesses |= one
-            after = params.seat_after_rounds
-            if eligibility.has_earned_seat(entry.rounds_served, entry.joined_round, after):
-                earned |= one
-        is_new |= one if entry.included_since_strike < NEW_ROUNDS else 0
-    bench = eligibility.fill_bench(earned, witnesses, lambda at: books.entries[at].rounds_served)
-    return RoundSets(*map(type(bench), (members, trainers, bench, is_new)))
-
-
 def closed(books: Books, event: of_rounds.RoundClosed) -> Script:
     """Close a round, and settle it unless it is the root-only step."""
     round_ = books.round_of(event.round, Rule.CLOSE)
@@ -95,7 +71,7 @@ def closed(books: Books, event: of_rounds.RoundClosed) -> Script:
     has_seed = not (is_void or round_.is_root_only)
     seed_slot = event.slot + books.params.seed_delay_slots if has_seed else NONE
     yield Expected(of_rounds.RoundClosed, Rule.SEED, {"seed_slot": seed_slot})
-    round_.is_closed = True
+    round_.is_closed, round_.canonical_root = True, event.canonical_root
     round_.close_clock = books.clock(event.slot)
     if not is_void:
         books.void_streak = 0
@@ -263,77 +239,3 @@ def _undo_service(books: Books, round_: RoundBook, entry: Entry) -> int:
     if round_.withheld & one:
         return money.undo_withheld(books, entry, window, paid)
     return money.undo(books, entry, window, paid)
-
-
-def membership_changed(books: Books, event: of_rounds.MembershipChanged) -> Script:
-    """Let requests take effect; before a root-only step leavers and the short stay on."""
-    left = sum(one for one, entry in books.members() if entry.is_leaving)
-    short = sum(
-        one
-        for one, entry in books.members()
-        if entry.status == Status.ACTIVE and not entry.is_leaving and entry.is_short(books.params)
-    )
-    rotated = sum(one for one, entry in books.members() if entry.has_next_session)
-    ways = ({"left": left, "short": short}, {"left": 0, "short": 0})
-    fields = {"round": books.round, "rotated": rotated}
-    yield Expected(of_rounds.MembershipChanged, Rule.ROUND_SETS, fields, ways)
-    for one, entry in books.members():
-        entry.has_next_session = False
-        if event.left & left & one:
-            standing.end_membership(entry, Status.LEFT, books.round)
-        elif event.short & short & one:
-            entry.status = Status.INACTIVE
-
-
-def probations_ended(books: Books, _: ProbationsEnded) -> Script:
-    """Probations end because memberships do, or the run: what waited goes to the pool."""
-    on = [pair for pair in books.members() if pair[1].is_on_probation and pair[1].is_present]
-    going = [pair for pair in on if pair[1].is_leaving] or on
-    fields = end_probations(books, going)
-    yield Expected(ProbationsEnded, Rule.REWARD, fields)
-
-
-def end_probations(books: Books, entries: list[tuple[int, Entry]]) -> dict[str, object]:
-    """Return what waits for these participants to the pool, and the fields that tell so."""
-    ended = [pair for pair in entries if pair[1].is_on_probation and pair[1].is_present]
-    returned = sum(money.return_withheld(books, entry) for _, entry in ended)
-    return {"ended": sum(one for one, _ in ended), "returned": returned}
-
-
-def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> None:
-    """Make the ready active, the absent inactive."""
-    for one, entry in books.members():
-        if event.absent & one:
-            entry.status = Status.INACTIVE
-        elif event.ready & one:
-            activate(entry, books.round)
-    if event.ready:
-        books.base_round = NONE
-
-
-def activated(books: Books, event: of_rounds.Activated) -> Script:
-    """Let a joiner be a member from the next open."""
-    is_between = books.phase == Phase.PAUSED and books.resume_phase == Phase.COMMIT
-    from_ = books.round if is_between else books.round + 1
-    yield Expected(of_rounds.Activated, Rule.ROUND_SETS, {"active_round": from_})
-    activate(books.entry(event.index), from_)
-
-
-def activate(entry: Entry, round_: int) -> None:
-    """Begin a membership with a zero residual."""
-    entry.status, entry.active_round, entry.last_included = Status.ACTIVE, round_, NONE
-    entry.misses = NO_MISSES
-
-
-def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
-    """Between stretches of rounds nobody is active."""
-    if event.phase == Phase.HALTED:
-        books.base_round = NONE
-        if books.void_streak < VOID_ROUNDS_TO_HALT:
-            books.epoch = books.round // books.params.rounds_per_epoch
-    if event.phase in (Phase.WAITING_FOR_MEMBERS, Phase.FINISHED):
-        books.void_streak, books.base_round = 0, NONE
-        for _, entry in books.members():
-            if entry.status == Status.ACTIVE:
-                entry.status = Status.PENDING
-    books.phase = event.phase

@@ -1,4 +1,4 @@
-"""What the program must tell next: the form in which the recount states an event in advance.
+"""The form in which the recount states an event before it looks at it.
 
 Owns: the expected event, the script of an instruction, and the comparison with what was told.
 Never: knows a rule. Next: `recount.py`, which plays the scripts.

@@ -1,4 +1,4 @@
-"""What the outcome of a case does to its target, and the end of its escrow (program: `case/`).
+"""The effect of a case on its target, and the end of its escrow (program: `case/`).
 
 Owns: the slash into escrow, further convictions, the breaker, appeals, reversals, the release.
 Never: decides an outcome. Next: `recount_judges.py` for the price of refusals and doubts.

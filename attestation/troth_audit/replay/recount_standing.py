@@ -1,4 +1,4 @@
-"""What a fault does to a participant beside money (program: `round/penalties.rs`, `presence.rs`).
+"""The effect of a fault beside money (program: `round/penalties.rs`, `state/presence.rs`).
 
 Owns: presence, strikes, jail, the end of a membership, probation.
 Never: moves lamports, or decides about a fault.
@@ -59,13 +59,13 @@ def jail(books: Books, entry: Entry, round_: int) -> bool:
     if entry.status not in _MAY_BE_JAILED or entry.is_leaving:
         return False
     entry.past.jailed_until_round = round_ + 1 + books.params.rounds_per_epoch
-    entry.status = Status.JAILED
+    entry.status, entry.ready = Status.JAILED, None
     return True
 
 
 def end_membership(entry: Entry, status: Status, round_: int) -> None:
     """Left or barred: the index becomes free later."""
-    entry.status = status
+    entry.status, entry.ready = status, None
     entry.flags &= ~EntryFlag.LEAVING
     if entry.left_round == NONE:
         entry.left_round = round_
@@ -74,7 +74,7 @@ def end_membership(entry: Entry, status: Status, round_: int) -> None:
 def make_inactive(books: Books, entry: Entry, round_: int, *, is_fined: bool) -> bool:
     """End a row of misses; returns whether the fee is due."""
     entry.misses = Misses()
-    entry.status = Status.INACTIVE
+    entry.status, entry.ready = Status.INACTIVE, None
     if not is_fined:
         return False
     past, epoch = entry.past, books.params.rounds_per_epoch

@@ -1,4 +1,4 @@
-"""What the program holds of a run, rebuilt from its events: entries, owners, rounds, audits, pool.
+"""The state of a run, rebuilt from its events: entries, owners, rounds, audits, pool.
 
 Owns: the records that the recount works on, and the lookups that refuse what cannot be.
 Never: decides anything, or reads an account.
@@ -92,6 +92,8 @@ class Entry:
     pending_kinds: int = 0
     targets: int = 0
     has_next_session: bool = False
+    ready: tuple[int, bytes] | None = None
+    """The round whose weights it says that it holds, and its vote for their root."""
     past: Record = field(default_factory=Record)
 
     @property
@@ -166,6 +168,7 @@ class RoundBook:
     seed_slot: int = NONE
     seed_status: SeedStatus = SeedStatus.NONE
     seed: bytes = ZERO_DIGEST
+    canonical_root: bytes = ZERO_DIGEST
     freeze_clock: int = NONE
     close_clock: int = NONE
 
@@ -305,6 +308,13 @@ class Books:
         if self.told.created is None:
             raise MisfitError(Rule.RUN_ACCOUNT, "RunCreated first", "another event")
         return bytes(self.told.created.authority)
+
+    @property
+    def stored_root(self) -> tuple[int, bytes]:
+        """The newest stored root with its round: that of the genesis before any other."""
+        if self.told.stored is not None:
+            return self.told.stored.round, self.told.stored.root
+        return 0, self.told.created.genesis_root if self.told.created else ZERO_DIGEST
 
     @property
     def newest_round(self) -> int:

@@ -50,7 +50,7 @@ PAST_OF = attrgetter(*OF_PAST)
 
 
 def findings_of(events: Iterable[Event]) -> list[Finding]:
-    """What an auditor finds in these events of a run, from its creation on."""
+    """Return the findings about these events of a run, from its creation on."""
     first, *rest = events
     assert isinstance(first, RunCreated)
     told = Told(first.params.residual_rounds)
