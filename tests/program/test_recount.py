@@ -100,6 +100,8 @@ TAMPERED = [
     ("paid", "WarmupEnded", "ready", Rule.ROUND_SETS),
     ("paid", "RoundOpened", "eligible", Rule.ROUND_SETS),
     ("paid", "RoundOpened", "is_new", Rule.ROUND_SETS),
+    ("paid", "Activated", "active_round", Rule.ROUND_SETS),
+    ("paid", "MembershipChanged", "left", Rule.ROUND_SETS),
     ("paid", "RewardsScaled", "reward_paid", Rule.REWARD),
     ("paid", "RoundSettled", "reward_paid", Rule.REWARD),
     ("paid", "RoundSettled", "fees", Rule.REWARD),
@@ -227,6 +229,13 @@ def test_a_second_settlement_of_an_audit_is_found() -> None:
     at = places(events, "AuditClosed")[0]
     found = findings_of([*events[: at + 1], events[at], *events[at + 1 :]])
     assert_records(found, [{"rule": Rule.PENALTY, "expected": "an open audit"}])
+
+
+def test_a_newcomer_with_another_root_is_found_when_it_is_activated() -> None:
+    events = paid()
+    last = places(events, "ReadyPosted")[-1]
+    (found,) = findings_of(changed(events, last, "vote"))
+    assert_fields(found, rule=Rule.ROOT_VOTE, participant=6)
 
 
 def test_events_of_somebody_who_never_joined_are_found_and_end_nothing() -> None:

@@ -49,7 +49,7 @@ def judged() -> tuple[Event, ...]:
 
 @cache
 def paid() -> tuple[Event, ...]:
-    """Play a pool that runs dry, absentees, a payload that nobody serves, people who leave."""
+    """Play a pool that runs dry, absentees, a payload that nobody serves, people members who change."""
     driver = RoundDriver(6, pool=14_000)
     driver.start()
     driver.play(1)
@@ -68,8 +68,11 @@ def paid() -> tuple[Event, ...]:
     first, second, _, fourth = (driver.owners[index] for index in range(4))
     driver.send(life.top_up_stake(driver.at, first.pubkey(), 7_000), first)
     driver.send(life.withdraw_stake(driver.at, first.pubkey(), 6_000), first)
+    newcomer = driver.add()
+    driver.post_ready(newcomer)
     driver.leave(3)
     driver.play(1)
+    driver.activate(newcomer)
     driver.leave(5)
     driver.chain.advance(max(driver.params.unbond_slots, 2 * driver.params.vesting_slots) + 1)
     driver.send(life.withdraw_stake(driver.at, first.pubkey(), 0), first)
