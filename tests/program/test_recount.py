@@ -22,6 +22,7 @@ from troth_audit.replay.recount import SCRIPTS, Recount
 from troth_audit.replay.told import Told
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
+from troth_coordinator.rules.ids import NONE
 
 STORIES: dict[str, Callable[[], tuple[Event, ...]]] = {"judged": judged, "paid": paid}
 FRAME = ("run", "slot", "sequence", "body")
@@ -318,3 +319,25 @@ def test_parameters_that_no_run_can_have_are_found() -> None:
     false = replace(created, params=replace(created.params, ring=0, rounds_per_epoch=0))
     found = findings_of([false, *rest])
     assert found[0].rule == Rule.RUN_ACCOUNT and "chain" in found[0].found
+
+
+def test_whoever_comes_back_begins_with_a_zero_residual() -> None:
+    driver = RoundDriver(4, residual_rounds=100)
+    driver.start()
+    driver.play(1)
+    for _ in range(3):
+        driver.freeze_old_seed()
+        driver.commit_all([0, 1, 2])
+        driver.attest_all([0, 1, 2])
+        driver.close()
+    driver.post_ready(3)
+    driver.commit_all()
+    driver.attest_all()
+    driver.close()
+    driver.activate(3)
+    driver.play(1)
+    told = recounted(driver.ledger.events).books.told
+    assert told.newest is not None
+    previous = [told.previous_included(told.newest, index) for index in range(4)]
+    assert previous == [ballot.previous_included for ballot in driver.open.ballots[:4]]
+    assert previous == [5, 5, 5, NONE]

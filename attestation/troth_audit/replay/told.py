@@ -189,6 +189,10 @@ class Told:
             self.rounds[event.round].is_seed_lost = True
 
     @_take.register
+    def _(self, event: of_rounds.Activated) -> None:
+        self._include(event.index, NONE)
+
+    @_take.register
     def _(self, event: of_rounds.CheckpointStored) -> None:
         self.stored = event
 

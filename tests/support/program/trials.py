@@ -49,7 +49,7 @@ def judged() -> tuple[Event, ...]:
 
 @cache
 def paid() -> tuple[Event, ...]:
-    """Play a pool that runs dry, absentees, a payload that nobody serves, people members who change."""
+    """Play a pool that runs dry, absentees, a payload that nobody serves, members who change."""
     driver = RoundDriver(6, pool=14_000)
     driver.start()
     driver.play(1)
