@@ -15,8 +15,8 @@ Every field of a decision is recomputed exactly. These are the exceptions:
 - Leftovers hold what strangers sent to the vault: they are at least the pool.
 - A withdrawal in part is an owner's choice: it is at most the stake above the minimum.
 - Leavers and the short stay for a root-only step. The next open shows whether it was one.
-- The signer, the challenger and the payer of rents are taken as told. So are the new parameters of a
-  request, if a run can have them, and the moments of phases and pauses.
+- The signer, the challenger and the payer of rents are taken as told. So are the new parameters of
+  a request, if a run can have them, and the moments of phases and pauses.
 - The sets and the root that a round closes with are taken from its close, which has a check of its
   own. The evidence behind a verdict is not judged here.
 """
