@@ -3,10 +3,12 @@
 One run is played once; members then hold all of its bytes, or lie about them.
 """
 
+import json
 import os
 from dataclasses import replace
 
 import pytest
+from solders.signature import Signature
 from support.archives import NAMES, recorded
 from support.disks import small_disk
 from support.runs import AUDITED
@@ -22,6 +24,7 @@ from troth_coordinator.chain.event_types_rounds import PayloadCommitted, RoundCl
 from troth_coordinator.ledger.errors import LedgerFileError
 from troth_coordinator.ledger.file import Ledger
 from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.rules.phase import Phase
 
 ROUNDS = 5
 KINDS = ("header", "payload", "openings", "config", "manifest")
@@ -115,21 +118,26 @@ async def test_what_one_payload_lacks_is_listed_with_its_place(past, tmp_path):
 
 
 class Liar(CoordinatorClient):
-    """A node that shows one commit with another header, as often as `lies` says."""
+    """A node that shows events as `alter` makes them, as often as `lies` says."""
 
     lies = 1
+
+    def __init__(self, rpc, alter):
+        super().__init__(rpc)
+        self.alter = alter
 
     async def landed(self, signature):
         found = await super().landed(signature)
         if found is None or not self.lies:
             return found
         record, events = found
-        changed = tuple(map(altered, events))
+        changed = tuple(map(self.alter, events))
         self.lies -= changed != events
         return record, changed
 
 
-def altered(event):
+def with_another_header(event):
+    """A commit of a round in the middle."""
     if not isinstance(event, PayloadCommitted) or event.round != ROUNDS - 2:
         return event
     other = bytes([event.header_hash[0] ^ 1]) + event.header_hash[1:]
@@ -137,9 +145,45 @@ def altered(event):
     return replace(event, header_hash=other, body=body)
 
 
+def with_another_slot(event):
+    """The very last event of the run, which no close follows."""
+    if event.name != "PhaseStarted" or event.phase != Phase.FINISHED:
+        return event
+    slot = event.slot.to_bytes(8, "little")
+    assert event.body.count(slot) == 1
+    return replace(event, body=event.body.replace(slot, (event.slot + 1).to_bytes(8, "little")))
+
+
+async def test_a_tail_that_only_the_run_account_contradicts_is_read_again(past, tmp_path):
+    archivist = past.archivist(tmp_path / "out")
+    archivist.client = Liar(past.run.rpc, with_another_slot)
+    keeper = await archivist.until_done()
+    (refused,) = archivist.events.named("ledger_refused")
+    assert "newest entries" in refused["reason"]
+    assert keeper.is_done
+    assert events_in(archivist.path) == events_in(past.path)
+
+
+async def test_a_node_that_lost_our_last_entry_is_read_again_from_the_last_close(past, tmp_path):
+    archivist = past.archivist(tmp_path / "out")
+    await archivist.until_done()
+    ledger = archivist.path / "ledger.jsonl"
+    lines = ledger.read_text().splitlines(keepends=True)
+    last = json.loads(lines[-1])
+    forked = Signature.from_bytes(bytes(64))
+    ledger.write_text("".join(lines[:-1]) + lines[-1].replace(last["signature"], str(forked)))
+    (archivist.path / "chain.json").unlink()
+    again = past.archivist(tmp_path / "out")
+    keeper = await again.until_done()
+    assert again.events.named("chain_unreachable")
+    assert again.events.named("ledger_refused")
+    assert keeper.is_done
+    assert events_in(archivist.path) == events_in(past.path)
+
+
 async def test_a_tail_that_the_next_close_contradicts_is_cut_off_and_read_again(past, tmp_path):
     archivist = past.archivist(tmp_path / "out")
-    archivist.client = Liar(past.run.rpc)
+    archivist.client = Liar(past.run.rpc, with_another_header)
     keeper = await archivist.until_done()
     (refused,) = archivist.events.named("ledger_refused")
     assert f"close of round {ROUNDS - 2}" in refused["reason"]
@@ -151,14 +195,14 @@ async def test_a_tail_that_the_next_close_contradicts_is_cut_off_and_read_again(
 
 async def test_a_node_that_goes_on_lying_costs_the_tail_only(past, tmp_path):
     archivist = past.archivist(tmp_path / "out")
-    archivist.client = Liar(past.run.rpc)
+    archivist.client = Liar(past.run.rpc, with_another_header)
     archivist.client.lies = 10**6
     async with archivist.opened() as keeper:
         for _ in range(40):
             await keeper.look()
     assert 2 < len(archivist.events.named("ledger_refused")) < 8, "it asks less and less often"
     closed = [one.round for one in events_in(archivist.path) if isinstance(one, RoundClosed)]
-    assert closed == list(range(ROUNDS - 3)), "a close is proven by the next one only"
+    assert closed == list(range(ROUNDS - 3)), "the newest close goes, too: what follows it may lie"
     archivist.client = past.run.client
     await archivist.until_done()
     assert check_archive(archivist.path).is_whole

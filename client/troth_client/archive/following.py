@@ -14,18 +14,22 @@ from troth_client.runtime.files import FULL_DISK, DiskFullError
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import AccountMissingError
+from troth_coordinator.chain.errors import AccountMissingError, MalformedReplyError
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.rpc import Account
+from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.entries import Entry
-from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.errors import LedgerError, LedgerHashError
 from troth_coordinator.ledger.file import Ledger, LedgerFile
+from troth_coordinator.ledger.follow import Match, compare
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RunView
 
 BATCH: Final = 64
 """Entries that are appended, and flushed to the disk, at a time."""
+ODD_LOOKS: Final = 8
+"""So many looks in a row must contradict the newest entries: a node may lag for some."""
 LONGEST_PAUSE: Final = 64
 """Looks between two readings of an RPC node whose answers the chain contradicts."""
 
@@ -35,6 +39,7 @@ Take = Callable[[Event], None]
 class Following:
     """The ledger of one run, and the Run account as it was read last.
 
+    `is_behind`: the account has absorbed other events than those of the ledger, or more.
     `take` receives each event once; `begin_anew` is called before all of them come again.
     """
 
@@ -50,13 +55,13 @@ class Following:
         self.account: Account | None = None
         self.view: RunView | None = None
         self.slot = 0
+        self.is_behind = True
         self._client = client
         self._run = Pubkey.from_string(ledger.head.run)
         self._events = events
         self._take, self._begin_anew = take, begin_anew
         self._reader = ledger.head.reader()
-        self._is_behind = True
-        self._num_refused = self._pause = 0
+        self._num_refused = self._pause = self._num_odd = 0
 
     @property
     def has_begun(self) -> bool:
@@ -90,12 +95,15 @@ class Following:
         if account is not None:
             view = program_reader(self._client.program_id).run(self._run, account)
         has_changed = account != self.account
-        if has_changed or self._is_behind:
-            self._is_behind = True
+        if has_changed or self.is_behind:
+            self.is_behind = True
             has_changed |= await self._catch_up()
-            num_known = self.ledger.fold.next_sequence
-            self._is_behind = view is not None and num_known < view.event_sequence
+            fold = self.ledger.fold
+            self.is_behind = view is not None and compare(fold, view).match is not Match.WHOLE
+        self._num_odd = self._num_odd + 1 if self.is_behind and not has_changed else 0
         self.slot, self.account, self.view = slot, account, view
+        if view is not None and self._num_odd >= ODD_LOOKS:
+            self._refuse(self._contradiction(view))
         return has_changed
 
     def replay(self) -> None:
@@ -104,26 +112,45 @@ class Following:
         for entry in Ledger.of(self.ledger.path).entries():
             self._hand_on(entry)
 
+    def _contradiction(self, view: RunView) -> LedgerHashError:
+        fold = self.ledger.fold
+        return LedgerHashError(
+            "newest entries",
+            f"{view.event_sequence} events with the chain hash {view.chain_hash.hex()}",
+            f"{fold.next_sequence} with {fold.hash.hex()}",
+            "Reading them again; name another RPC node with --rpc if that does not help.",
+        )
+
     async def _catch_up(self) -> bool:
         """Append what is new; a tail that is proven wrong is cut off and read again later."""
         before = self.ledger.last
         try:
             async for entries in self._batches():
                 self._append(entries)
+        except MalformedReplyError as error:
+            # It may not know our last entry: it lags, or a fork took that entry back.
+            self._num_odd += 1
+            if self._num_odd < ODD_LOOKS:
+                raise
+            self._refuse(error)
         except LedgerError as error:
             self._refuse(error)
         else:
             self._num_refused = 0
         return self.ledger.last != before
 
-    def _refuse(self, error: LedgerError) -> None:
+    def _refuse(self, error: TrothError) -> None:
+        """Report entries that the chain contradicts, and drop all that no close has proven."""
+        self._num_odd = 0
         self._pause = min(2**self._num_refused, LONGEST_PAUSE) - 1
         self._num_refused += 1
         self._events.emit(
             "ledger_refused", count=self._num_refused, subject=error.subject, reason=str(error)
         )
+        before = self.ledger.last
         self.ledger.cut_to_proven()
-        self.replay()
+        if self.ledger.last != before:
+            self.replay()
 
     def _append(self, entries: list[Entry]) -> None:
         try:

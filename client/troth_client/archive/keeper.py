@@ -31,8 +31,8 @@ PARALLEL: Final = 4
 """Items that are fetched at a time: so many lie in memory."""
 QUIET_LOOKS: Final = 16
 """A finished run must not change for so many looks before its archive ends."""
-QUIET_LOOKS_AUDITED: Final = 256
-"""As many where an audit is still open on chain."""
+QUIET_LOOKS_LONG: Final = 256
+"""As many where an audit is still open on chain, or the newest events are not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,8 @@ class Keeper:
     @property
     def is_done(self) -> bool:
         """Whether the run is over, and there is nothing more to get."""
-        most = QUIET_LOOKS_AUDITED if self._book.open_audits else QUIET_LOOKS
+        may_change = self._book.open_audits or self._following.is_behind
+        most = QUIET_LOOKS_LONG if may_change else QUIET_LOOKS
         return self._following.is_finished and not self._wanting and self._quiet >= most
 
     async def look(self) -> None:

@@ -317,7 +317,7 @@ def _beside(settings: ParticipantSettings) -> dict[str, Beside]:
     found: dict[str, Beside] = {}
     if (held_out := _held_out(settings)) is not None:
         found["validation"] = partial(validate, held_out=held_out)
-    if settings.ledger is not None:
+    if settings.ledger is not None and settings.archive is None:  # an archive has a ledger
         found["ledger"] = partial(keep_ledger, path=settings.ledger)
     return found
 

@@ -41,7 +41,8 @@ class ParticipantSettings:
     computed at once; None for the number in the config. `past_bytes` of past weights, and as many
     of past residuals, stay in memory; the disk has all of them. `ledger` is the file that takes the
     events of the run; None for none.
-    `archive` is a folder for all that an audit of the run needs; None keeps no archive.
+    `archive` is a folder for all that an audit of the run needs; None keeps no archive. Its ledger
+    takes the place of `ledger`.
     """
 
     rpc_urls: tuple[str, ...]
