@@ -60,7 +60,9 @@ def test_an_archive_that_is_killed_goes_on_and_is_whole_in_the_end(bench, begin)
     for name, data in files.items():
         (store / name).parent.mkdir(parents=True)
         (store / name).write_bytes(data)
-    second = begin(keep(bench, run, "--from", f"file://{store}"), "second")
+    copy = bench.folder / "copy"
+    more = ("--from", f"file://{store}", "--copy-to", f"file://{copy}")
+    second = begin(keep(bench, run, *more), "second")
     second.wait_for("archive_round round=1")
     second.signal(signal.SIGTERM)
     code, values = second.end()
@@ -72,6 +74,8 @@ def test_an_archive_that_is_killed_goes_on_and_is_whole_in_the_end(bench, begin)
     assert lacks == set()
     assert found["whole"] == {"config": 1, "manifest": 1}
     assert found["chain_hash"] == run_account(bench, run).chain_hash.hex()
+    copied = bench.cli.json("archive", "check", copy)
+    assert copied == found, "a store has the layout of a folder"
     assert "manifest whole" in bench.cli.ok("archive", "check", bench.folder / "out").out
 
 
@@ -83,6 +87,7 @@ def test_what_cannot_become_an_archive_is_refused_and_left_alone(bench):
     run = bench.create()
     nobody = bench.cli.refused(*keep(bench, str(Keypair().pubkey())))
     assert nobody["kind"] == "AccountMissingError"
+    assert not (bench.folder / "out").exists()
     file = bench.folder / "file"
     file.write_bytes(b"mine")
     for path in (file, file / "below"):
@@ -92,6 +97,10 @@ def test_what_cannot_become_an_archive_is_refused_and_left_alone(bench):
         assert refused["kind"] == "ArchiveFolderError"
     assert file.read_bytes() == b"mine"
     refused = bench.cli.refused(*keep(bench, run, "--from", "ftp://somewhere"))
+    assert refused["kind"] == "EndpointError"
+    refused = bench.cli.refused(*keep(bench, run, "--copy-to", f"file://{file}/below"))
+    assert refused["kind"].startswith("Holder")
+    refused = bench.cli.refused(*keep(bench, run, "--copy-to", "s3://UPPER CASE"))
     assert refused["kind"] == "EndpointError"
     ledger = bench.folder / "out" / "ledger.jsonl"
     ledger.parent.mkdir(exist_ok=True)

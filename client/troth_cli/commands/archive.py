@@ -72,6 +72,16 @@ class KeepOptions(OfRun):
             help="Keep payloads and openings of the newest N rounds only; else of all.",
         ),
     ] = None
+    copy_to: Annotated[
+        str,
+        typer.Option(
+            "--copy-to",
+            metavar="URL",
+            help="An object store that gets a copy of everything, like s3://bucket/prefix; nothing"
+            " is removed there.",
+            show_default=False,
+        ),
+    ] = ""
     data_from: From = field(default_factory=list)
     allow_private: AllowPrivate = False
 
@@ -98,8 +108,11 @@ def keep(options: KeepOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import check_holders
     from troth_client.archive.process import Archived, ArchiveSettings, keep_archive
     from troth_client.archive.room import Keeping
+    from troth_client.transport.endpoint import check_store
 
     check_holders(options.data_from)
+    if options.copy_to:
+        check_store(options.copy_to)
     most = None if options.max_gb is None else int(options.max_gb * _GB)
     settings = ArchiveSettings(
         run=address_of_run(options.run_address),
@@ -107,6 +120,7 @@ def keep(options: KeepOptions, output: Output) -> None:
         keeping=Keeping(most, options.keep_rounds),
         others=tuple(options.data_from),
         allow_private=options.allow_private,
+        copy_to=options.copy_to,
     )
 
     async def work() -> Archived:

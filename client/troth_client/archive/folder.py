@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 
 from troth_client.archive.errors import ArchiveEntryError, ArchiveFolderError
 from troth_client.archive.items import Item
+from troth_client.network.expecting import SIGNED_HEADER_BYTES
 from troth_client.runtime.files import atomic_write, remove_temporaries
 from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.chain.rpc import Account
@@ -90,6 +91,8 @@ class ArchiveFolder:
     def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
         """See ByteStore.get."""
         data = read_regular(self._path(kind, key), most_bytes)
+        if kind == BlobKind.HEADER and len(data or b"") != SIGNED_HEADER_BYTES:
+            return None  # the address does not cover the signature
         return data if data and BlobId(0, BlobKind(kind), key).matches(data) else None
 
     def put(self, item: Item, data: bytes) -> None:

@@ -29,7 +29,7 @@ from troth_coordinator.rules.view import RunView
 BATCH: Final = 64
 """Entries that are appended, and flushed to the disk, at a time."""
 ODD_LOOKS: Final = 8
-"""So many looks in a row must contradict the newest entries: a node may lag for some."""
+"""So many looks in a row must contradict the newest entries: an RPC node may lag for some."""
 LONGEST_PAUSE: Final = 64
 """Looks between two readings of an RPC node whose answers the chain contradicts."""
 

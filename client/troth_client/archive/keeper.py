@@ -15,6 +15,7 @@ from troth_client.archive.fetching import Fetching, has_false_signature, reason
 from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.following import Following
 from troth_client.archive.items import Item
+from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping, Room
 from troth_client.archive.wanting import LAST_ATTEMPTS, Open, Wanting
 from troth_client.network.watch import RPC_FAILURES
@@ -44,6 +45,7 @@ class Ports:
     events: EventSink
     fetching: Fetching
     store: ByteStore
+    mirror: Mirror | None = None
 
 
 class Keeper:
@@ -56,7 +58,7 @@ class Keeper:
         self._folder = folder
         self._runtime, self._events = ports.runtime, ports.events
         self._fetching, self._bytes = ports.fetching, ports.store
-        self._keeping = keeping
+        self._keeping, self._mirror = keeping, ports.mirror
         self._looks = self._quiet = 0
         self._is_listed = False
         forgotten = folder.forgotten_before if keeping.is_limited else 0
@@ -104,6 +106,8 @@ class Keeper:
         self._room.keep_newest(self._book.newest)
         await self._ask()
         self._list_missing()
+        if self._mirror is not None:
+            await self._mirror.look()
         self._tell()
 
     async def read_chain(self) -> None:
@@ -141,6 +145,8 @@ class Keeper:
         """Take note of an item that lies here, and want what it names."""
         self._wanting.got(item)
         self._room.add(item, num_bytes)
+        if self._mirror is not None:
+            self._mirror.add(item)
         if item.kind is BlobKind.CONFIG:
             self._fetching.read_config(item.key)
         elif item.kind is BlobKind.HEADER:

@@ -8,7 +8,7 @@ Next: `keeper.py`.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from solders.pubkey import Pubkey
 from troth_client.archive.fetching import Fetching
 from troth_client.archive.folder import ArchiveFolder
 from troth_client.archive.keeper import Keeper, Ports
+from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping
 from troth_client.runtime.base import ProcessRuntime, end
 from troth_client.runtime.files import FolderLock
@@ -26,6 +27,7 @@ from troth_client.transport.base import Transport
 from troth_client.transport.endpoint import is_store
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_reader
+from troth_client.transport.store import StoreWire
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.errors import TrothError
@@ -33,6 +35,8 @@ from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 
 PATIENCE: Final = Patience(grace_seconds=2.0, hedge_seconds=0.5)
 """A slow holder is passed over soon: one look waits for all that it asks for."""
+STORE_SECONDS: Final = 30.0
+"""So long a store may be silent."""
 LAST_SECONDS: Final = 5.0
 """So long a stop waits for what is new on chain."""
 
@@ -40,6 +44,8 @@ LAST_SECONDS: Final = 5.0
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
     """The settings of an archive. `others` are asked beside the members, signed where a store is.
+
+    `copy_to` is an object store that gets a copy of everything, "" for none.
 
     On a public cluster only public addresses are connected to, unless `allow_private`.
     """
@@ -50,6 +56,7 @@ class ArchiveSettings:
     others: tuple[str, ...] = ()
     allow_private: bool = False
     poll_seconds: float = 1.0
+    copy_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ async def keep_archive(
     AccountMissingError without the run. Trouble with an RPC node, a member or a
     disk ends nothing.
     """
+    await _check_run(settings, client)
     genesis = bytes(await client.rpc.genesis_hash())
     is_guarded = public_name(genesis) is not None and not settings.allow_private
     stopped = asyncio.Event()
@@ -82,6 +90,13 @@ async def keep_archive(
     found = Archived(keeper.round, keeper.num_bytes, keeper.num_missing, keeper.is_done)
     events.emit("archive_ended", round=found.round, missing=found.num_missing, over=found.is_over)
     return found
+
+
+async def _check_run(settings: ArchiveSettings, client: CoordinatorClient) -> None:
+    """Leave no folder for a run that is not there; one that was closed since may be completed."""
+    folder = ArchiveFolder(settings.folder)
+    if not folder.ledger.exists():
+        await client.read_run(settings.run)
 
 
 @contextlib.asynccontextmanager
@@ -150,7 +165,14 @@ async def _opened(  # the outside of a keeper, part by part
             fetching = Fetching(transport, folder, settings.others, owns_transport)
             runtime = ProcessRuntime(settings.poll_seconds)
             ports = Ports(client, runtime, events, fetching, folder)
+            if not settings.copy_to:
+                yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
+                return
+            mirror = Mirror(settings.copy_to, StoreWire(STORE_SECONDS, signs=True), folder, events)
+            await mirror.copy_lists()
+            ports = replace(ports, mirror=mirror)
             yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
+            await mirror.finish(STORE_SECONDS)
 
 
 async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> None:

@@ -91,14 +91,21 @@ class StoreWire:
 
         Raises HolderClosedError without credentials that may write.
         """
+        self._check_credentials(holder)
+        if not await self._holds(holder, blob, data):
+            await self.put(holder, blob.address, data)
+
+    async def put(self, holder: str, name: str, data: bytes) -> None:
+        """Put an object under any name. Raises as `write`."""
         import obstore  # noqa: PLC0415
 
+        self._check_credentials(holder)
+        with self._named(holder, HolderClosedError):
+            await obstore.put_async(self._open(holder), name, data, use_multipart=False)
+
+    def _check_credentials(self, holder: str) -> None:
         if not self._may_write(holder):
             raise HolderClosedError("credentials in the environment", "none", "Pushing elsewhere.")
-        if await self._holds(holder, blob, data):
-            return
-        with self._named(holder, HolderClosedError):
-            await obstore.put_async(self._open(holder), blob.address, data, use_multipart=False)
 
     async def _holds(self, holder: str, blob: BlobId, data: bytes) -> bool:
         """Return whether a store has these bytes, which are read only where nothing else tells.
