@@ -79,8 +79,8 @@ def _harvested(options: DemoOptions, folder: "ArchiveFolder", missing: Mapping[s
         missing["participant"],
     )
     for plan in options.plans:
-        blobs = options.weights_folder(plan.name).parent / "blobs"
-        data = FolderBlobs(blobs).get(item.address) if blobs.is_dir() else None
+        held = options.weights_folder(plan.name).parent / "blobs"
+        data = FolderBlobs(held).get(item.address) if held.is_dir() else None
         if data is None or not item.name.matches(data):
             continue
         folder.put(item, data)

@@ -36,8 +36,10 @@ async def keep_ledger(member: Member, path: Path) -> NoReturn:
         await _next_moment(member)
 
 
-async def complete_ledger(member: Member, path: Path) -> None:
-    """Append what has landed since, once, when the participant's work is done."""
+async def complete_ledger(member: Member, path: Path | None) -> None:
+    """Append what has landed since, when the participant's work is done; not where it must stop."""
+    if path is None or member.state.stop.is_set():
+        return
     ledger = await _opened(member, path)
     if ledger is not None:
         with ledger, contextlib.suppress(TimeoutError):

@@ -102,7 +102,6 @@ async def participate(
     """Join the run or resume in it, follow it until it is finished or a signal asks to stop.
 
     A newcomer to a run that has begun brings its weights there first, and deposits afterwards.
-
     `wrap` may replace the ports of the participant; the demo uses it for cheats.
 
     The first SIGINT or SIGTERM lets the round under way end. The stake stays, so the same command
@@ -153,8 +152,7 @@ async def participate(
             await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
-        if settings.ledger is not None and not supervisor.member.state.stop.is_set():
-            await complete_ledger(supervisor.member, settings.ledger)
+        await complete_ledger(supervisor.member, settings.ledger)
         return conclude(supervisor.member, settings, view)
 
 
