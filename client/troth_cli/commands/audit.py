@@ -46,7 +46,7 @@ class AuditOptions(Common):
             envvar="TROTH_RPC",
             callback=split_addresses,
             help="RPC node whose Run account the ledger is compared with; may be repeated, then the"
-            " nodes are compared as well. Without one the audit is offline.",
+            " nodes are compared as well. Without one the audit of an archive is offline.",
             show_default=False,
         ),
     ] = field(default_factory=list)
@@ -157,14 +157,16 @@ def _asked(options: AuditOptions, folder: Path) -> "Asked":
     from troth_cli.view.amounts import address, address_of_run
     from troth_cli.workflows.audit_inputs import Asked
 
-    run, program = options.run_address, ""
+    run, program, rpc = options.run_address, "", options.rpc
     if run and names_file(run):
         file = read_run_file(Path(run))
         run, program = file.address, file.program_id
+        if not (rpc or options.archive or options.ledger):
+            rpc = list(file.rpc)
     return Asked(
         address_of_run(run) if run else None,
         address(program, "program_id") if program else None,
-        options.rpc,
+        rpc,
         options.archive,
         options.ledger,
         folder,

@@ -20,9 +20,11 @@ READS = {
     *("data fetch", "data push", "data serve"),
     *("run show", "run economics", "case list", "case show"),
     *("checkpoint list", "checkpoint show", "checkpoint fetch", "checkpoint verify"),
-    *("checkpoint export", "ledger pull"),
+    *("checkpoint export", "ledger pull", "audit"),
 }
 """The commands that need no key; each other one must refuse a program of a file."""
+FAILED = {"audit": 2}
+"""The exit code of a failure where it is not 1."""
 NO_FILE = {"PATH": "weights.safetensors", "DIR": "folder", "HOST:PORT": "127.0.0.1:0"}
 NEEDS = {
     "checkpoint verify": ["--round", "1"],
@@ -87,7 +89,7 @@ def test_each_asks_the_node_of_the_file(cli, here, commands):
     for command, params in commands.items():
         done = cli(*words_of(command, params), "--json")
         asked[command] = (done.code, DEAD in done.out + done.err)
-    assert asked == dict.fromkeys(commands, (1, True))
+    assert asked == {command: (FAILED.get(command, 1), True) for command in commands}
 
 
 def test_each_that_signs_refuses_a_program_that_only_the_file_names(cli, here, commands):
@@ -109,7 +111,8 @@ def test_each_takes_a_file_that_lies_elsewhere(cli, here, commands):
     for command, params in commands.items():
         words = words_of(command, params)
         words[words.index("run.toml")] = "gone/run.toml"
-        assert cli.refused(*words)["subject"] == "gone/run.toml", command
+        error = cli.refused(*words, code=FAILED.get(command, 1))
+        assert error["subject"] == "gone/run.toml", command
 
 
 def test_each_asks_for_the_file_where_the_text_is_no_address(cli, here, commands):
