@@ -96,6 +96,7 @@ async def test_members_that_lie_cost_nothing_while_one_tells_the_truth(past, tmp
     listed = {f"{one['kind']}/{one['key']}" for one in archivist.missing()}
     named = {f"{kind}/{key}" for kind in KINDS if kind != "payload" for key in past.names(kind)}
     assert listed == named
+    assert keeper.num_missing == len(named)
     assert problems(archivist.path) == dict.fromkeys(named, "missing")
 
 
