@@ -169,9 +169,8 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         found = judged(await asyncio.to_thread(gather, asked(None, folder)))
     finally:
         await server.stop()
-    (wrong,) = found.findings
-    assert wrong.grade is Grade.DISCREPANCY
-    assert wrong.rule is Rule.CHAIN_HASH
+    assert {one.grade for one in found.findings} == {Grade.DISCREPANCY}
+    assert Rule.CHAIN_HASH in {one.rule for one in found.findings}
 
 
 def _other_node(inputs: Inputs) -> Inputs:

@@ -64,7 +64,7 @@ def plain_terminal(monkeypatch):
 
 
 def test_readme_shows_both_ways():
-    assert len(GUIDES) == 12
+    assert len(GUIDES) == 13
     assert commands("make") == ["make demo", "make test", "make audit"]
     assert len(by_hand()) >= 6
 
