@@ -93,12 +93,15 @@ def audited(rounds: int) -> Audited:
     return Audited(rounds, seconds, cpu, peak)
 
 
+# A process inherits the peak of whoever forked it in its resource usage, but not in its status.
 CHILD = """
-import json, resource, sys
+import json, re, resource, sys
+from pathlib import Path
 from troth_cli.main import run
 code = run(["audit", "--archive", sys.argv[1], "--json"])
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
+print(json.dumps([used.ru_utime + used.ru_stime, int(peak[1]) / 1024]))
 sys.exit(code)
 """
 
