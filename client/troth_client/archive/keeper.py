@@ -105,7 +105,7 @@ class Keeper:
             self._want(*self._book.commit_is_over())
         self._room.keep_newest(self._book.newest)
         await self._ask()
-        self._list_missing()
+        self.list_missing()
         if self._mirror is not None:
             await self._mirror.look()
         self._tell()
@@ -205,7 +205,7 @@ class Keeper:
         if account is not None:
             self._folder.write_chain(self._following.slot, account)
 
-    def _list_missing(self) -> None:
+    def list_missing(self) -> None:
         """Rewrite the list of what is missing, if it has changed."""
         if self._is_listed:
             return

@@ -37,7 +37,7 @@ PATIENCE: Final = Patience(grace_seconds=2.0, hedge_seconds=0.5)
 """A slow holder is passed over soon: one look waits for all that it asks for."""
 STORE_SECONDS: Final = 30.0
 """So long a store may be silent."""
-LAST_SECONDS: Final = 5.0
+LAST_SECONDS: Final = 15.0
 """So long a stop waits for what is new on chain."""
 
 
@@ -195,6 +195,7 @@ async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> Non
     if stopped.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(keeper.read_chain(), LAST_SECONDS)
+        keeper.list_missing()  # a look that was cut short has not
 
 
 async def _pause(stopped: asyncio.Event, seconds: float) -> None:
