@@ -191,7 +191,7 @@ def measure(shown: Shown, own: Yardstick, signs: Signs, rule: Rule) -> Distances
         counted_median=median,
         residual_ratios=beside[signs.present[shown.tiles]],
         num_idle=_num_idle(signs, scale.largest, floor + MILD_LOG2),
-        num_surely_idle=_num_idle(signs, scale.largest, floor + HARSH_LOG2),
+        num_surely_idle=surely_idle(own, signs, rule),
         agreement=agreement_of(own, signs, rule) if rule.judge.agreement_bound_micro else None,
     )
 
@@ -204,6 +204,11 @@ def agreement_of(own: Yardstick, signs: Signs, rule: Rule) -> float | None:
     floor = rule.judge.gradient_floor_micro / MICRO * own.scale.median
     counted = signs.present & (own.scale.norms >= floor)
     return least_agreement(groups(rule.tensor_tiles), signs, own.tiles, counted)
+
+
+def surely_idle(own: Yardstick, signs: Signs, rule: Rule) -> int:
+    """Return how many sent tiles have no gradient beyond any doubt. It needs no opened tile."""
+    return _num_idle(signs, own.scale.largest, rule.judge.sent_floor_log2 + HARSH_LOG2)
 
 
 def with_second(

@@ -27,7 +27,9 @@ from troth_attestation.errors import (
     OpeningRootError,
     OpeningTileError,
 )
+from troth_attestation.header import Header
 from troth_attestation.pieces import Float32
+from troth_attestation.sampling import drawn_tiles
 from troth_attestation.sizes import TILE_BYTES
 from troth_coordinator.rules.ids import (
     NONE,
@@ -61,6 +63,20 @@ class Sampled:
     tiles: tuple[int, ...]
     root_after: Digest
     root_before: Digest
+
+    @classmethod
+    def of(cls, header: Header, seed: bytes, num_tiles: int, count: int) -> "Sampled":
+        """Return what a signed header must open under a frozen seed: `count` tiles."""
+        return cls(
+            run=header.run,
+            round=header.round,
+            index=header.index,
+            previous_included=header.previous_included,
+            num_tiles=num_tiles,
+            tiles=drawn_tiles(seed, header.index, num_tiles, count),
+            root_after=header.residual_after,
+            root_before=header.residual_before,
+        )
 
     @property
     def has_previous(self) -> bool:

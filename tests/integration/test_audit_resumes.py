@@ -13,7 +13,7 @@ from support.recordings import audit_of, play, put
 from troth_attestation.pieces import StateName, pieces_of
 from troth_audit.replay.report import Verdict
 from troth_cli.workflows import audit_point
-from troth_cli.workflows.audit import Plan
+from troth_cli.workflows.audit_replay import Plan
 from troth_client.model.shapes import trainable_shapes
 from troth_client.run_files.fetch import parse_config
 

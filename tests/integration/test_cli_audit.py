@@ -17,8 +17,9 @@ from troth_audit.replay.account import Word
 from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Report, Verdict
 from troth_cli.workflows import audit_point
-from troth_cli.workflows.audit import Plan, audit
+from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
+from troth_cli.workflows.audit_replay import Plan
 from troth_localnet.rpc import RpcServer, ServerConfig
 
 ROUNDS = 4

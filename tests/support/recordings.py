@@ -12,8 +12,9 @@ from pathlib import Path
 
 from support.runs import NO_AUDITS, settings_of, start_members
 from troth_audit.replay.report import Report
-from troth_cli.workflows.audit import Plan, audit
+from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, gather
+from troth_cli.workflows.audit_replay import Plan
 from troth_client.data.manifest import Manifest, load_manifest
 from troth_client.data.shards import TokenData
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead

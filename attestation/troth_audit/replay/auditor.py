@@ -19,7 +19,9 @@ from troth_attestation.quorum import CaseOutcome
 from troth_audit.replay.account import Word, compare, differences
 from troth_audit.replay.evidence import Claim, Collector, Evidence
 from troth_audit.replay.findings import Finding, Rule, discrepancy
+from troth_audit.replay.order import Order
 from troth_audit.replay.ports import Checker, Counting, Decoded, Ending, Terms
+from troth_audit.replay.recompute import Recompute
 from troth_audit.replay.replayed import Replayed, State, Waiting
 from troth_audit.replay.report import MOST_FINDINGS, Report, RoundLine
 from troth_audit.replay.saved import Saved
@@ -65,7 +67,8 @@ Step = Callable[[], Iterator[Finding]]
 class Replay(Generic[Decoded]):
     """The part of an audit that needs bytes: headers, payloads, weights.
 
-    `span` are the rounds whose headers and payloads are checked.
+    `span` are the rounds whose headers and payloads are checked. `recompute` is None where nobody
+    asked for gradients.
     """
 
     collector: Collector[Decoded]
@@ -74,6 +77,7 @@ class Replay(Generic[Decoded]):
     executor: Executor
     span: range
     num_ahead: int = MOST_AHEAD
+    recompute: Recompute[Decoded] | None = None
     on_round: Callable[[int], None] = _nothing
     on_state: Callable[[State], None] = _no_state
     rounds: Lines = field(default_factory=Lines)
@@ -108,11 +112,11 @@ class Replay(Generic[Decoded]):
                     self.found.append(one)
                 yield one
 
-    def saved(self, run: str, state: State) -> Saved:
+    def saved(self, order: Order, state: State) -> Saved:
         """Return the point that the replay has come to: the root of this closed round."""
-        weights, submissions = self.weights, self.submissions
+        weights, submissions, recompute = self.weights, self.submissions, self.recompute
         return Saved(
-            run=run,
+            order=order,
             round=state.round,
             cursor=state.cursor,
             root=state.root.hex(),
@@ -121,6 +125,7 @@ class Replay(Generic[Decoded]):
             checkpoints=weights.num_checkpoints,
             headers=submissions.num_headers,
             payloads=submissions.num_payloads,
+            recomputed=() if recompute is None else recompute.done(),
             residuals=submissions.residuals(),
             findings=self.found,
             lines=self.rounds.kept,
@@ -132,6 +137,8 @@ class Replay(Generic[Decoded]):
         weights = self.weights
         weights.num_applied, weights.num_roots = saved.applied, saved.roots
         weights.num_checkpoints = saved.checkpoints
+        if self.recompute is not None:
+            self.recompute.restore(saved.recomputed)
         self.found, self.first_line = list(saved.findings), saved.round
         for line in saved.lines:
             self.rounds.add(line)
@@ -174,6 +181,7 @@ class Replay(Generic[Decoded]):
                 waiting.is_whole &= evidence.is_whole
                 if evidence.header is not None:
                     losses.append(evidence.header.mean_loss)
+                yield from self._recomputed(evidence)
         if round_.opened.root_only:
             return
         self.weights.wait(waiting)
@@ -181,6 +189,15 @@ class Replay(Generic[Decoded]):
         if event.round >= self.first_line:
             self.rounds.add(_line(event, loss))
         self.on_round(event.round)
+
+    def _recomputed(self, evidence: Evidence[Decoded]) -> Iterator[Finding]:
+        """Compute an included payload again, on the weights of its round."""
+        if self.recompute is None:
+            return
+        if self.weights.is_lost:
+            yield from self.recompute.give_up((evidence.claim.round, evidence.claim.index))
+        else:
+            yield from self.recompute.check(evidence)
 
 
 @dataclass(slots=True)
@@ -263,6 +280,8 @@ class Auditor(Generic[Decoded]):
         if self.replay is not None:
             report.count(self.replay.weights.counts())
             report.count(self.replay.submissions.counts())
+            if self.replay.recompute is not None:
+                report.count(self.replay.recompute.counts())
             report.rounds = self.replay.rounds.kept
 
 

@@ -73,7 +73,7 @@ class Collector(Generic[Decoded]):
             return Evidence(claim, is_whole=False, findings=tuple(self._no_header(claim)))
         header = decode(signed[:HEADER_BYTES])
         found = list(_signature(header, signed[HEADER_BYTES:], claim))
-        positions = self._data_root(claim)
+        positions = data_root(assigned(self.terms, claim))
         if not claim.is_included:
             return Evidence(claim, header, positions, findings=tuple(found))
         root = header.payload_root
@@ -104,18 +104,19 @@ class Collector(Generic[Decoded]):
         else:
             yield missing(rule, f"{kind} {key.hex()}", *place)
 
-    def _data_root(self, claim: Claim) -> bytes:
-        config = self.terms.config
-        count = config.train.sequences_per_payload
-        order = SequenceOrder(self.terms.num_sequences, config.manifest_digest())
-        rank = bitmap.rank(claim.trainers, claim.index)
-        return data_root(order.sequences(rank_start(claim.cursor, rank, count), count))
-
     def _liars(self, claim: Claim, payload: bytes) -> Iterator[ParticipantIndex]:
         for index, (owner, claimed) in claim.vouchers.items():
             wanted = possession_byte(self.terms.run, claim.round, owner, claim.index, payload)
             if claimed != wanted:
                 yield ParticipantIndex(index)
+
+
+def assigned(terms: Terms, claim: Claim) -> tuple[int, ...]:
+    """Return the ids of the sequences that the chain assigned to the maker of a claim."""
+    count = terms.config.train.sequences_per_payload
+    order = SequenceOrder(terms.num_sequences, terms.config.manifest_digest())
+    rank = bitmap.rank(claim.trainers, claim.index)
+    return order.sequences(rank_start(claim.cursor, rank, count), count)
 
 
 def _signature(header: Header, signature: bytes, claim: Claim) -> Iterator[Finding]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
+from troth_attestation.measure import Own
+from troth_attestation.signs import Signs
 from troth_audit.replay.findings import Finding
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.config import RunConfig
@@ -15,6 +17,8 @@ from troth_coordinator.rules.view import RunView
 
 Decoded = TypeVar("Decoded")
 """A payload as the weights take it; only they know what is in it."""
+Read_contra = TypeVar("Read_contra", contravariant=True)
+"""The same, where it is only read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,18 @@ class Weights(Protocol[Decoded]):
 
     def take_up(self, round_: int, cursor: int, root: bytes) -> bool:
         """Take the state with this root from elsewhere; tell whether somebody has it."""
+        ...
+
+
+class Gradients(Protocol[Read_contra]):
+    """Gradients on the weights that the replay has come to."""
+
+    def own(self, ids: Sequence[int]) -> Own | None:
+        """Return D(g) of these sequences as a judge has it; None where nobody has their tokens."""
+        ...
+
+    def signs(self, payload: Read_contra) -> Signs:
+        """Return the votes in a payload."""
         ...
 
 

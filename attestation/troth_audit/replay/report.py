@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from troth_audit.replay.findings import Finding, Grade, Rule
+from troth_audit.replay.order import Order
 from troth_coordinator.rules.audit_view import AuditKind
 
 MOST_FINDINGS = 1_000
@@ -47,6 +48,7 @@ class Report:
     sources: tuple[str, ...] = ()
     is_offline: bool = True
     is_cut_short: bool = False
+    order: Order | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from troth_audit.replay.findings import Finding
+from troth_audit.replay.order import Count, Order
 from troth_audit.replay.report import RoundLine
 
-Count = Annotated[int, Field(ge=0, lt=2**64)]
 Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -23,8 +23,8 @@ class Saved(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
-    run: str
+    version: Literal[2] = 2
+    order: Order
     round: Count
     cursor: Count
     root: Hex32
@@ -33,6 +33,7 @@ class Saved(BaseModel):
     checkpoints: Count
     headers: Count
     payloads: Count
+    recomputed: tuple[Count, ...]
     residuals: dict[int, list[tuple[Count, Hex32]]]
     findings: list[Finding]
     lines: list[RoundLine]

@@ -17,11 +17,13 @@ from troth_cli.options import Common, command, split_addresses
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
-    from troth_cli.workflows.audit import Done, Plan
+    from troth_cli.workflows.audit import Done
     from troth_cli.workflows.audit_inputs import Asked
+    from troth_cli.workflows.audit_replay import Plan
     from troth_coordinator.ledger.file import LedgerHead
 
 _SPAN: Final = re.compile(r"(\d{0,18}):(\d{0,18})")
+_KEY: Final = re.compile(r"[0-9A-Za-z]{0,32}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,10 @@ class AuditOptions(Common):
     rounds: Annotated[
         str,
         typer.Option(
-            "--rounds", metavar="A:B", help="Replay from round A on, and not beyond round B."
+            "--rounds",
+            metavar="A:B",
+            help="Replay rounds A to B - 1, from the newest checkpoint up to A that an archive has;"
+            " from genesis if there is none.",
         ),
     ] = ""
     from_checkpoint: Annotated[
@@ -83,6 +88,35 @@ class AuditOptions(Common):
             min=0,
             help="Take the weights of this round from an archive, piece by piece under the root on"
             " chain. Rounds before it are checked by their events alone.",
+        ),
+    ] = None
+    recompute: Annotated[
+        int,
+        typer.Option(
+            "--recompute",
+            metavar="N",
+            min=0,
+            help="Compute the gradients of N payloads again, drawn at random: first of those whose"
+            " tiles an audit opened, which are judged; of others the votes are compared.",
+            show_default=False,
+        ),
+    ] = 0
+    draw: Annotated[
+        str,
+        typer.Option(
+            "--draw",
+            metavar="KEY",
+            help="Draw the payloads of an earlier report again; without it a new key is made.",
+            show_default=False,
+        ),
+    ] = ""
+    data: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="The run's data folder, for --recompute; without it the pieces that are needed"
+            " come from the archives.",
         ),
     ] = None
     state: Annotated[
@@ -174,9 +208,9 @@ def _asked(options: AuditOptions, folder: Path) -> "Asked":
 
 
 def _plan(options: AuditOptions) -> "Plan":
-    from troth_cli.workflows.audit import MOST_ROUNDS, Plan
+    from troth_cli.workflows.audit_replay import MOST_ROUNDS, Plan
 
-    start, end = options.from_checkpoint or 0, MOST_ROUNDS
+    start, end = 0, MOST_ROUNDS
     if options.rounds:
         span = _SPAN.fullmatch(options.rounds)
         first, last = span.groups() if span else ("", "")
@@ -187,5 +221,18 @@ def _plan(options: AuditOptions) -> "Plan":
                 "Name the first, then the end.",
                 "--rounds",
             )
-        start, end = max(start, int(first or 0)), int(last or end)
-    return Plan(start, end, state=options.state)
+        start, end = int(first or 0), int(last or end)
+    if not _KEY.fullmatch(options.draw):
+        raise InputError(
+            "up to 32 letters and digits", repr(options.draw), "Copy it from a report.", "--draw"
+        )
+    is_exact = options.from_checkpoint is not None
+    return Plan(
+        options.from_checkpoint if options.from_checkpoint is not None else start,
+        end,
+        is_exact,
+        options.recompute,
+        options.draw,
+        options.data,
+        state=options.state,
+    )

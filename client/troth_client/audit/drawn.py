@@ -7,7 +7,6 @@ Never: decides whether the payload is sampled. Next: `state/openings_store.py`.
 
 from troth_attestation.header import Header
 from troth_attestation.openings import Sampled
-from troth_attestation.sampling import drawn_tiles
 from troth_client.state.errors import SeedNotFrozenError
 from troth_coordinator.rules.ids import ZERO_DIGEST, Digest
 from troth_coordinator.rules.view import RoundView, SeedStatus
@@ -35,13 +34,4 @@ def sampled_payload(seed: Digest, header: Header, num_tiles: int, openings_tiles
         raise SeedNotFrozenError(
             f"the seed of round {header.round}", "none yet", "Wait until it is frozen on chain."
         )
-    return Sampled(
-        run=header.run,
-        round=header.round,
-        index=header.index,
-        previous_included=header.previous_included,
-        num_tiles=num_tiles,
-        tiles=drawn_tiles(seed, header.index, num_tiles, openings_tiles),
-        root_after=header.residual_after,
-        root_before=header.residual_before,
-    )
+    return Sampled.of(header, seed, num_tiles, openings_tiles)

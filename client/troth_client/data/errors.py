@@ -7,6 +7,7 @@
     │   ├── ShardSizeError       truncated or extended
     │   └── ShardContentError    altered, or holding tokens outside the vocabulary
     ├── SequenceIdError          an id outside the data set
+    ├── PieceMissingError        a piece of a shard that nobody has, or nobody can use
     └── PrepareError             a data set cannot be prepared
         ├── SourceError          a source that is missing, empty or too small
         └── DatasetsMissingError the optional package is not installed
@@ -53,6 +54,10 @@ class ShardContentError(ShardError):
 
 class SequenceIdError(DataError):
     """A sequence id outside the data set."""
+
+
+class PieceMissingError(DataError):
+    """A piece of a shard that nobody has, or that holds tokens outside the vocabulary."""
 
 
 class PrepareError(DataError):

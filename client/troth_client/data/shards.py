@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from troth_attestation.pieces import piece_hash
 from troth_client.data.errors import (
-    SequenceIdError,
     ShardContentError,
     ShardError,
     ShardMissingError,
     ShardSizeError,
 )
 from troth_client.data.manifest import PIECE_BYTES, Manifest, ShardEntry, Split
+from troth_client.data.places import Places
 from troth_client.runtime.files import Closable
 
 _CHECK_TOKENS = 1 << 22
@@ -54,13 +54,12 @@ class TokenData(Closable):
         self.split = split
         self._folder = folder
         self._entries = manifest.shards(split)
-        rows = [entry.tokens // manifest.row_tokens for entry in self._entries]
-        self._starts = np.concatenate([[0], np.cumsum(rows)])
+        self._places = Places(manifest, split)
         self._mapped: dict[int, _Mapped] = {}
 
     def __len__(self) -> int:
         """Return the number of sequences."""
-        return int(self._starts[-1])
+        return len(self._places)
 
     def sequences(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """Tokens of the given sequences, int64 [len(ids), sequence_tokens + 1], in that order.
@@ -70,14 +69,8 @@ class TokenData(Closable):
         """
         out = np.empty((len(ids), self.manifest.row_tokens), np.int64)
         for place, sequence in enumerate(ids):
-            if not 0 <= sequence < len(self):
-                raise SequenceIdError(
-                    f"a {self.split} sequence in 0..{len(self) - 1}",
-                    str(sequence),
-                    "The plan and the data folder belong to different data sets.",
-                )
-            shard = int(np.searchsorted(self._starts, sequence, side="right")) - 1
-            out[place] = self._rows(shard)[sequence - int(self._starts[shard])]
+            shard, row = self._places.find(sequence)
+            out[place] = self._rows(shard)[row]
         return out
 
     def check_all(self) -> None:

@@ -8,7 +8,6 @@ Next: `compression/apply.py` for the step; `troth_audit/replay/ports.py`, whose 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -33,6 +32,7 @@ from troth_client.compression.errors import MalformedPayloadError
 from troth_client.compression.known_answer import COMPILED_FROM_TILES, ApplyPath, choose_path
 from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
+from troth_client.data.pieces import Pieces
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
 from troth_client.runtime.files import atomic_write
@@ -44,14 +44,6 @@ from troth_coordinator.rules.schedule import constants_of
 SUFFIX = ".weights"
 MANY_ROUNDS = 300
 """A replay of so many rounds is worth the start of compiled kernels, however small the model."""
-
-
-class Pieces(Protocol):
-    """Where piece lists and pieces may be had; the bytes have their address."""
-
-    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
-        """Return bytes with this address, None where nobody has them."""
-        ...
 
 
 def replay_path(config: RunConfig, num_rounds: int) -> ApplyPath:
@@ -140,6 +132,8 @@ class AuditedWeights:
 
         Drawn weights are taken whatever their root is: the caller compares it.
         """
+        if (self.round, self.cursor, self._root) == (round_, cursor, root):
+            return True
         state = StateName(round_, cursor, self._config_hash)
         saved = self._saved(state, root)
         if saved is not None:

@@ -1,0 +1,201 @@
+"""The replay of an audit: config, manifest, weights, data, and the point to begin at.
+
+Owns: what is asked of an audit, and the parts that need bytes, put together.
+Never: checks a rule; `troth_audit/replay/` does. Never prints.
+Next: `audit.py`, which calls it; `audit_survey.py` for the first reading of the ledger.
+"""
+
+import os
+import secrets
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from solders.pubkey import Pubkey
+
+from troth_attestation.measure import Rule as Bounds
+from troth_audit.replay.auditor import Replay, most_ahead
+from troth_audit.replay.evidence import Collector
+from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
+from troth_audit.replay.order import Order
+from troth_audit.replay.ports import Terms
+from troth_audit.replay.recompute import Recompute
+from troth_audit.replay.replayed import Replayed
+from troth_audit.replay.submissions import Submissions
+from troth_cli.workflows.audit_inputs import Inputs
+from troth_cli.workflows.audit_point import KeptPoint
+from troth_cli.workflows.audit_survey import drawn_from, start_before
+from troth_client.audit.replayed import ReplayedGradients, Rows
+from troth_client.compression.codec import VerifiedPayload
+from troth_client.data.errors import ManifestError
+from troth_client.data.manifest import Manifest, load_manifest
+from troth_client.data.pieces import PieceData
+from troth_client.data.shards import TokenData
+from troth_client.run_files.errors import RunFileError
+from troth_client.run_files.fetch import parse_config
+from troth_client.run_files.files import LIMITS, canonical_manifest
+from troth_client.state.audited import AuditedWeights, replay_path
+from troth_client.transport.base import BlobKind
+from troth_coordinator.chain.event_types_life import RunCreated
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import NONE
+
+MOST_ROUNDS: Final = NONE
+KEY_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The part of a run to audit: rounds below `end`, replayed from the state of `start`.
+
+    `is_exact`: from that state and no earlier one. `num_drawn` payloads are computed again, drawn
+    with `draw_key`; without a key one is made. `data` has the run's tokens; else sources have them.
+    `state` is a folder that lets a later process go on.
+    """
+
+    start: int = 0
+    end: int = MOST_ROUNDS
+    is_exact: bool = False
+    num_drawn: int = 0
+    draw_key: str = ""
+    data: Path | None = None
+    num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    state: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A replay that may begin, and what it was asked for."""
+
+    replay: Replay[VerifiedPayload]
+    order: Order
+
+
+def prepare(
+    inputs: Inputs, plan: Plan, created: RunCreated, threads: Executor, early: list[Finding]
+) -> Prepared | None:
+    """Return what replays the run; None where its files are missing or wrong: `early` says so.
+
+    Raises DataError where the user's data folder is another one.
+    """
+    config = _config(inputs, created, early)
+    manifest = None if config is None else _manifest(inputs, created, early)
+    if config is None or manifest is None:
+        return None
+    num_rounds = min(created.params.max_rounds, plan.end) - plan.start
+    weights = AuditedWeights(
+        _run(inputs),
+        config,
+        inputs.sources,
+        threads,
+        path=replay_path(config, num_rounds),
+        folder=plan.state,
+    )
+    kept = None if plan.state is None else KeptPoint(plan.state, weights)
+    order = _order(inputs, plan, weights)
+    saved = None if kept is None else kept.load(order)
+    order = _with_key(order if saved is None else saved.order)
+    start = order.start if saved is None else saved.round
+    terms = _terms(inputs, config, manifest, weights)
+    replay = Replay(
+        Collector(terms, inputs.sources, weights),
+        Submissions(terms),
+        Replayed(weights, start, plan.end),
+        threads,
+        range(start, plan.end),
+        most_ahead(terms),
+        _recompute(inputs, terms, order, weights, _data(plan, manifest, inputs)),
+    )
+    if saved is not None:
+        replay.restore(saved)
+    if kept is not None:
+        replay.on_state = partial(kept.save, order, replay)
+    return Prepared(replay, order)
+
+
+def _run(inputs: Inputs) -> bytes:
+    return bytes(Pubkey.from_string(inputs.ledger.head.run))
+
+
+def _terms(inputs: Inputs, config: RunConfig, manifest: Manifest, weights: AuditedWeights) -> Terms:
+    return Terms(
+        program=bytes(Pubkey.from_string(inputs.ledger.head.program)),
+        run=_run(inputs),
+        genesis_hash=bytes.fromhex(inputs.ledger.head.genesis_hash),
+        config=config,
+        num_sequences=manifest.num_sequences,
+        num_tiles=weights.layout.num_tiles,
+        payload_bytes=weights.payload_bytes,
+    )
+
+
+def _order(inputs: Inputs, plan: Plan, weights: AuditedWeights) -> Order:
+    start = plan.start if plan.is_exact else start_before(inputs.ledger, plan.start, weights)
+    return Order(
+        run=inputs.ledger.head.run,
+        start=start,
+        end=plan.end,
+        num_drawn=plan.num_drawn,
+        draw_key=plan.draw_key,
+    )
+
+
+def _with_key(order: Order) -> Order:
+    if order.draw_key or not order.num_drawn:
+        return order
+    return order.model_copy(update={"draw_key": secrets.token_hex(KEY_BYTES)})
+
+
+def _data(plan: Plan, manifest: Manifest, inputs: Inputs) -> Rows:
+    if plan.data is None:
+        return PieceData(manifest, inputs.sources)
+    return TokenData(plan.data, load_manifest(plan.data, manifest.hash))
+
+
+def _recompute(
+    inputs: Inputs, terms: Terms, order: Order, weights: AuditedWeights, data: Rows
+) -> Recompute[VerifiedPayload] | None:
+    if not order.num_drawn:
+        return None
+    config, span = terms.config, range(order.start, order.end)
+    return Recompute(
+        terms,
+        inputs.sources,
+        ReplayedGradients(config, weights, data),
+        Bounds(config.demo, config.judge, weights.layout.tensor_tiles),
+        drawn_from(inputs.ledger, order.num_drawn, order.draw_key, span),
+    )
+
+
+def _config(inputs: Inputs, created: RunCreated, early: list[Finding]) -> RunConfig | None:
+    data = _file(inputs, Rule.CONFIG, BlobKind.CONFIG, created.config_hash, early)
+    if data is None:
+        return None
+    try:
+        return parse_config(data)
+    except RunFileError as error:
+        early.append(discrepancy(Rule.CONFIG, error.expected, error.found))
+        return None
+
+
+def _manifest(inputs: Inputs, created: RunCreated, early: list[Finding]) -> Manifest | None:
+    data = _file(inputs, Rule.MANIFEST, BlobKind.MANIFEST, created.manifest_hash, early)
+    if data is None:
+        return None
+    try:
+        return canonical_manifest(data)
+    except (RunFileError, ManifestError) as error:
+        early.append(discrepancy(Rule.MANIFEST, error.expected, error.found))
+        return None
+
+
+def _file(
+    inputs: Inputs, rule: Rule, kind: BlobKind, key: bytes, early: list[Finding]
+) -> bytes | None:
+    data = inputs.sources.get(kind, key, LIMITS[kind])
+    if data is None:
+        instead, what = inputs.sources.instead(kind, key, LIMITS[kind]), f"{kind} {key.hex()}"
+        early.append(discrepancy(rule, what, instead) if instead else missing(rule, what))
+    return data
