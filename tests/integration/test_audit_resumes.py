@@ -100,13 +100,35 @@ def test_weights_of_a_checkpoint_come_piece_by_piece_and_earlier_payloads_are_no
         audit_of(archive, plan=plan, on_round=kill_at(2))
     put_pieces(archive, tmp_path / "state", 2)
     early = audit_of(archive, plan=Plan(num_threads=1, end=2)).counts["payloads"]
-    report = audit_of(archive, plan=Plan(num_threads=1, start=2))
+    report = audit_of(archive, plan=Plan(num_threads=1, start=2, is_exact=True))
     assert report.verdict is Verdict.GOOD
     assert report.counts["payloads"] == 2 * ROUNDS - early
     assert report.counts["applied_rounds"] == ROUNDS - 2
     flip(blobs(archive, "piece")[0], 0)
-    broken = audit_of(archive, plan=Plan(num_threads=1, start=2))
+    broken = audit_of(archive, plan=Plan(num_threads=1, start=2, is_exact=True))
     assert broken.verdict is Verdict.INCOMPLETE
+
+
+def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebody_has(
+    archive, tmp_path
+):
+    """The archive has the pieces of the weights of round 2, not of the stored round 4."""
+    with pytest.raises(KilledError):
+        plan = Plan(num_threads=1, state=tmp_path / "state")
+        audit_of(archive, plan=plan, on_round=kill_at(2))
+    put_pieces(archive, tmp_path / "state", 2)
+    later = Plan(num_threads=1, start=5)
+    report = audit_of(archive, plan=later)
+    assert report.verdict is Verdict.GOOD
+    assert report.order is not None
+    assert report.order.start == 2
+    assert report.counts["applied_rounds"] == ROUNDS - 2
+    flip(blobs(archive, "piece")[0], 0)
+    from_genesis = audit_of(archive, plan=later)
+    assert from_genesis.verdict is Verdict.GOOD
+    assert from_genesis.order is not None
+    assert from_genesis.order.start == 0
+    assert from_genesis.counts["applied_rounds"] == ROUNDS
 
 
 def put_pieces(archive: Path, state: Path, round_: int) -> None:

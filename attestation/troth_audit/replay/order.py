@@ -16,7 +16,8 @@ Count = Annotated[int, Field(ge=0, lt=2**64)]
 class Order(BaseModel):
     """What was asked for: an audit that is asked otherwise does not go on from here.
 
-    Rounds from `start` on and below `end`; `num_drawn` payloads computed again, as `draw_key` draws.
+    Rounds from `start` on and below `end`; `num_drawn` payloads, drawn by `draw_key`, are computed
+    again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

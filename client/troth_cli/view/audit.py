@@ -30,6 +30,8 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
         "sources": list(report.sources),
         "is_offline": report.is_offline,
         "is_cut_short": report.is_cut_short,
+        "first_round": 0 if report.order is None else report.order.start,
+        "draw": "" if report.order is None else report.order.draw_key,
         "counts": dict(report.counts),
         "discrepancies": report.num_findings[Grade.DISCREPANCY],
         "missing": report.num_findings[Grade.MISSING],
@@ -41,6 +43,10 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
 def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
     """Return the report for people: counts, findings, verdict."""
     rows: list[tuple[str, object]] = [("run", head.run), ("compared with", sources_of(report))]
+    if report.order is not None and report.order.start:
+        rows.append(("replayed from round", report.order.start))
+    if report.order is not None and report.order.draw_key:
+        rows.append(("drawn with --draw", report.order.draw_key))
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in report.counts.items()]
     blocks: list[Facts | Grid | str] = [Facts(rows)]
     if report.findings:
