@@ -7,15 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.forgeries import blobs, flip
+from support.forgeries import blobs, flip, lines, reforge, rewrite, swapped
 from support.recordings import audit_of, play, put
 
 from troth_attestation.pieces import StateName, pieces_of
+from troth_audit.replay.findings import Grade
 from troth_audit.replay.report import Verdict
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit_replay import Plan
 from troth_client.model.shapes import trainable_shapes
 from troth_client.run_files.fetch import parse_config
+from troth_coordinator.chain.event_types_rounds import PayloadCommitted
 
 ROUNDS = 6
 
@@ -133,7 +135,7 @@ def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebod
 
 def put_pieces(archive: Path, state: Path, round_: int) -> None:
     """Lay the weights that an audit kept into an archive, as pieces under their root."""
-    saved = json.loads((state / "audit.json").read_text())
+    saved = json.loads((state / "audit.json").read_text().partition("\n")[2])
     assert saved["round"] == round_
     config = parse_config(blobs(archive, "config")[0].read_bytes())
     data = np.frombuffer((state / f"{saved['root']}.weights").read_bytes(), "<f4")
@@ -148,3 +150,61 @@ def put_pieces(archive: Path, state: Path, round_: int) -> None:
     for piece in pieces.pieces():
         whole = arrays[piece.tensor].tobytes()
         put(archive, "piece", piece.hash.hex(), whole[piece.offset :][: piece.num_bytes])
+
+
+def test_a_point_of_a_shorter_plan_is_not_taken_for_the_whole_run(archive, tmp_path):
+    """The audit before began at round 2: nobody replayed rounds 0 and 1."""
+    with pytest.raises(KilledError):
+        plan = Plan(num_threads=1, state=tmp_path / "state")
+        audit_of(archive, plan=plan, on_round=kill_at(2))
+    put_pieces(archive, tmp_path / "state", 2)
+    late = Plan(num_threads=1, start=2, state=tmp_path / "late")
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=late, on_round=kill_at(4))
+    whole = audit_of(archive, plan=Plan(num_threads=1, state=tmp_path / "late"))
+    assert whole.resumed_round is None
+    assert whole.counts["applied_rounds"] == ROUNDS
+
+
+def test_a_point_of_another_ledger_passes_nothing(archive, recorded, tmp_path):
+    """The point is of the true ledger; the forged one names other headers in rounds before it."""
+    plan = Plan(num_threads=1, state=tmp_path / "state")
+    with pytest.raises(KilledError):
+        audit_of(recorded, plan=plan, on_round=kill_at(4))
+
+    def edit(event: object) -> bytes | None:
+        if isinstance(event, PayloadCommitted) and event.round == 1 and event.index == 0:
+            return swapped(event, event.header_hash, bytes(32))
+        return None
+
+    reforge(archive, edit)
+    (archive / "chain.json").unlink()
+    found = audit_of(archive, plan=plan)
+    assert found.resumed_round == 4
+    assert "another ledger" in " ".join(one.found for one in found.findings)
+    assert found.verdict is Verdict.INCOMPLETE
+
+
+def test_a_point_beyond_the_ledger_passes_nothing(archive, tmp_path):
+    plan = Plan(num_threads=1, state=tmp_path / "state")
+    audit_of(archive, plan=plan)
+    kept = lines(archive)
+    first_closes = [at for at, line in enumerate(kept) if b"RoundClosed" in line][:2]
+    rewrite(archive, kept[: first_closes[-1] + 1])
+    (archive / "chain.json").unlink()
+    assert audit_of(archive, plan=plan).verdict is Verdict.INCOMPLETE
+
+
+def test_counts_that_somebody_changed_are_not_taken(archive, tmp_path):
+    plan = Plan(num_threads=1, state=tmp_path / "state")
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(3))
+    point = tmp_path / "state" / "audit.json"
+    point.write_text(point.read_text().replace('"applied":', '"applied":1'))
+    assert audit_of(archive, plan=plan).resumed_round is None
+
+
+def test_a_window_that_the_run_never_reached_is_missing(archive):
+    report = audit_of(archive, plan=Plan(num_threads=1, start=1_000, end=2_000))
+    assert [(one.grade, one.round) for one in report.findings] == [(Grade.MISSING, 1_000)]
+    assert report.verdict is Verdict.INCOMPLETE

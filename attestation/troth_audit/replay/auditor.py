@@ -8,7 +8,7 @@ Events are folded first: those of one transaction are checked only when the chai
 right. Bytes of a closed round are fetched and hashed by threads while later events are folded.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from typing import Generic
 from troth_attestation.quorum import CaseOutcome
 from troth_audit.replay.account import Word, compare, differences
 from troth_audit.replay.evidence import Claim, Collector, Evidence
-from troth_audit.replay.findings import Finding, Rule, discrepancy
+from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
 from troth_audit.replay.order import Order
 from troth_audit.replay.ports import Checker, Counting, Decoded, Ending, Terms
 from troth_audit.replay.recompute import Recompute
@@ -77,14 +77,18 @@ class Replay(Generic[Decoded]):
     executor: Executor
     span: range
     num_ahead: int = MOST_AHEAD
+    order: Order = field(default_factory=Order)
     recompute: Recompute[Decoded] | None = None
     on_round: Callable[[int], None] = _nothing
     on_state: Callable[[State], None] = _no_state
     rounds: Lines = field(default_factory=Lines)
     found: list[Finding] = field(default_factory=list)
-    first_line: int = 0
+    resumed: Saved | None = None
     _steps: deque[Step] = field(default_factory=deque)
     _num_ahead: int = 0
+    _num_found: Counter[Grade] = field(default_factory=Counter)
+    _chain_hash: bytes = b""
+    _is_same_ledger: bool = False
 
     def take(self, told: Told, event: Event) -> Iterator[Finding]:
         """Note what an event means for the weights, before `told` takes it."""
@@ -104,19 +108,26 @@ class Replay(Generic[Decoded]):
     def finish(self) -> Iterator[Finding]:
         """Do all that is left."""
         yield from self._run(0)
+        yield from self.weights.end_of_ledger()
 
     def _run(self, most_ahead: int) -> Iterator[Finding]:
         while self._steps and (self._num_ahead > most_ahead or most_ahead == 0):
             for one in self._steps.popleft()():
-                if len(self.found) < MOST_FINDINGS:
+                if self._num_found[one.grade] < MOST_FINDINGS:
                     self.found.append(one)
+                self._num_found[one.grade] += 1
                 yield one
 
-    def saved(self, order: Order, state: State) -> Saved:
+    def saved(self, state: State) -> Saved:
         """Return the point that the replay has come to: the root of this closed round."""
         weights, submissions, recompute = self.weights, self.submissions, self.recompute
+        terms = submissions.terms
         return Saved(
-            order=order,
+            program=terms.program.hex(),
+            run=terms.run.hex(),
+            genesis_hash=terms.genesis_hash.hex(),
+            chain_hash=self._chain_hash.hex(),
+            order=self.order,
             round=state.round,
             cursor=state.cursor,
             root=state.root.hex(),
@@ -139,7 +150,8 @@ class Replay(Generic[Decoded]):
         weights.num_checkpoints = saved.checkpoints
         if self.recompute is not None:
             self.recompute.restore(saved.recomputed)
-        self.found, self.first_line = list(saved.findings), saved.round
+        self.found, self.resumed = list(saved.findings), saved
+        self._num_found.update(one.grade for one in saved.findings)
         for line in saved.lines:
             self.rounds.add(line)
 
@@ -149,7 +161,7 @@ class Replay(Generic[Decoded]):
 
     def _closed(self, told: Told, round_: RoundTold, event: RoundClosed) -> None:
         opened, state = round_.opened, None
-        if not event.flags & RoundFlag.VOID:
+        if not _is_void(event):
             state = State(event.round, opened.cursor, event.canonical_root)
         wanted: list[tuple[Committed, Future[Evidence[Decoded]]]] = []
         if state is not None and not opened.root_only and event.round in self.span:
@@ -167,6 +179,7 @@ class Replay(Generic[Decoded]):
         wanted: Sequence[tuple[Committed, Future[Evidence[Decoded]]]],
     ) -> Iterator[Finding]:
         self._num_ahead -= 1
+        yield from self._same_ledger(event)
         if state is not None:
             yield from self.weights.close(state)
             if not self.weights.is_lost:
@@ -186,7 +199,7 @@ class Replay(Generic[Decoded]):
             return
         self.weights.wait(waiting)
         loss = sum(losses) / len(losses) / MICRO if losses else None
-        if event.round >= self.first_line:
+        if self.resumed is None or event.round >= self.resumed.round:
             self.rounds.add(_line(event, loss))
         self.on_round(event.round)
 
@@ -198,6 +211,18 @@ class Replay(Generic[Decoded]):
             yield from self.recompute.give_up((evidence.claim.round, evidence.claim.index))
         else:
             yield from self.recompute.check(evidence)
+
+    def _same_ledger(self, event: RoundClosed) -> Iterator[Finding]:
+        """Look for the close at which an earlier process kept its point, in this ledger."""
+        self._chain_hash, saved = event.chain_hash, self.resumed
+        if saved is None or self._is_same_ledger:
+            return
+        self._is_same_ledger = event.chain_hash.hex() == saved.chain_hash
+        if event.round > saved.round:
+            self._is_same_ledger = True  # said once
+            expected = f"a kept point of this ledger, at a close of round {saved.round}"
+            found = "one of another ledger: name another folder for this one"
+            yield Finding(Grade.MISSING, Rule.CHAIN_HASH, expected, found, saved.round)
 
 
 @dataclass(slots=True)
@@ -224,18 +249,12 @@ class Auditor(Generic[Decoded]):
         try:
             for entry in entries:
                 self._take(entry)
-        except LedgerError as error:
+        except (LedgerError, RulesError) as error:
+            # A rule is broken by an event that the program refuses: a forged ledger has it.
             is_whole = False
             number = None if self.told.newest is None else self.told.newest.number
             expected = f"{error.subject}: {error.expected}"
             report.add([discrepancy(Rule.CHAIN_HASH, expected, error.found, number)])
-            report.is_cut_short = True
-        except RulesError as error:
-            # The program would have refused such an event: a forged ledger has it, no chain.
-            is_whole = False
-            report.add(
-                [discrepancy(Rule.CHAIN_HASH, f"{error.subject}: {error.expected}", error.found)]
-            )
             report.is_cut_short = True
         if self.replay is not None:
             report.add(self.replay.finish())
@@ -278,6 +297,8 @@ class Auditor(Generic[Decoded]):
             if isinstance(checker, Counting):
                 report.count(checker.counts())
         if self.replay is not None:
+            if self.replay.resumed is not None:
+                report.resumed_round = self.replay.resumed.round
             report.count(self.replay.weights.counts())
             report.count(self.replay.submissions.counts())
             if self.replay.recompute is not None:
@@ -289,6 +310,10 @@ def most_ahead(terms: Terms) -> int:
     """Return how many rounds may be fetched ahead; a decoded payload has about twice its bytes."""
     of_round = 2 * MAX_PARTICIPANTS * terms.payload_bytes
     return max(1, min(MOST_AHEAD, AHEAD_BYTES // of_round))
+
+
+def _is_void(event: RoundClosed) -> bool:
+    return bool(event.flags & RoundFlag.VOID)
 
 
 def _commits(told: Told, round_: RoundTold, event: RoundClosed) -> Iterator[Committed]:
@@ -327,6 +352,6 @@ def _line(event: RoundClosed, loss: float | None) -> RoundLine:
         bitmap.count(event.members),
         bitmap.count(event.committed),
         bitmap.count(event.included),
-        bool(event.flags & RoundFlag.VOID),
+        _is_void(event),
         loss,
     )

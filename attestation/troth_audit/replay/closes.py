@@ -1,7 +1,7 @@
 """Opens and closes of rounds, computed again from the events before them.
 
 Owns: which round opens with which cursor and epoch; whether a close decided as its votes say.
-Never: knows which root is right; `weights.py` replays it.
+Never: knows which root is right; `replayed.py` replays it.
 Next: `troth_coordinator/rules/root.py` for the decision.
 """
 

@@ -78,8 +78,7 @@ def discrepancy(
     participant: int | None = None,
 ) -> Finding:
     """Return a finding that proves something wrong; bytes are shown in hex."""
-    told = (_shown(expected), _shown(found))
-    return Finding(Grade.DISCREPANCY, rule, *told, round_, participant)
+    return _finding(Grade.DISCREPANCY, rule, (expected, found), (round_, participant))
 
 
 def missing(
@@ -97,9 +96,14 @@ def note(
     participant: int | None = None,
 ) -> Finding:
     """Return a finding about a fault of a participant that the protocol deals with."""
-    told = (_shown(expected), _shown(found))
-    return Finding(Grade.NOTE, rule, *told, round_, participant)
+    return _finding(Grade.NOTE, rule, (expected, found), (round_, participant))
 
 
-def _shown(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else str(value)
+def _finding(
+    grade: Grade,
+    rule: Rule,
+    what: tuple[object, object],
+    place: tuple[int | None, int | None],
+) -> Finding:
+    expected, found = (one.hex() if isinstance(one, bytes) else str(one) for one in what)
+    return Finding(grade, rule, expected, found, *place)

@@ -1,4 +1,4 @@
-"""What was asked of an audit, as it is kept with its results.
+"""The order of an audit, as it is kept with its results.
 
 Owns: its fields and their JSON form. Never: decides where a replay may begin.
 Next: `saved.py`, which holds one.
@@ -14,21 +14,25 @@ Count = Annotated[int, Field(ge=0, lt=2**64)]
 
 
 class Order(BaseModel):
-    """What was asked for: an audit that is asked otherwise does not go on from here.
+    """A span of rounds, and how many payloads are computed again.
 
-    Rounds from `start` on and below `end`; `num_drawn` payloads, drawn by `draw_key`, are computed
-    again.
+    The replay begins at round `start`, and leaves out those from `end` on. `num_drawn` payloads are
+    drawn by `draw_key`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    run: str
     start: Count = 0
     end: Count = NONE
     num_drawn: Count = 0
     draw_key: str = ""
 
-    def is_of(self, other: "Order") -> bool:
-        """Whether an audit of `other` may go on from this one; where it has no key, any will do."""
-        key = other.draw_key or self.draw_key
-        return self == other.model_copy(update={"draw_key": key})
+    def goes_on_from(self, kept: "Order") -> bool:
+        """Whether what an audit of `kept` has done is part of this one.
+
+        Where nobody names a key, that of the earlier audit will do.
+        """
+        if not self.num_drawn:
+            return (kept.start, kept.num_drawn) == (self.start, 0)
+        key = self.draw_key or kept.draw_key
+        return kept == self.model_copy(update={"draw_key": key})

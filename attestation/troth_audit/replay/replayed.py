@@ -46,18 +46,21 @@ class Replayed(Generic[Decoded]):
     """Follows a run with weights. `is_lost` while no weights are known.
 
     It takes them up again at the next stored root that somebody serves. Before round `start`
-    nothing is replayed, and nothing beyond the root of round `end`.
+    nothing is replayed, and nothing beyond the root of round `end`. A user asked for the rounds
+    from `first` on.
     """
 
     weights: Weights[Decoded]
     start: int = 0
     end: int = NONE
+    first: int = 0
     is_lost: bool = False
     num_roots: int = 0
     num_checkpoints: int = 0
     num_applied: int = 0
     stored: State | None = None
     _has_begun: bool = False
+    _newest: int = -1
     _waiting: deque[Waiting[Decoded]] = field(default_factory=deque)
 
     def begin(self, genesis_root: bytes) -> Iterator[Finding]:
@@ -65,12 +68,14 @@ class Replayed(Generic[Decoded]):
         self.stored = State(0, 0, genesis_root)
         self.is_lost = True
         if self.start == 0:
+            self._newest = 0
             yield from self._begin(self.stored, "genesis root")
         if not self.is_lost:
             self.weights.remember()
 
     def close(self, state: State) -> Iterator[Finding]:
         """Bring the weights to a round that closed with this canonical root, and compare."""
+        self._newest = max(self._newest, state.round)
         if state.round > self.end:
             self._lose()
         if self.is_lost:
@@ -128,6 +133,12 @@ class Replayed(Generic[Decoded]):
         else:
             yield missing(Rule.STATE_ROOT, f"the weights of round {stored.round}", round_)
             self._lose()
+
+    def end_of_ledger(self) -> Iterator[Finding]:
+        """Yield what is missing where the run never came to the rounds that were asked for."""
+        first = max(self.first, self.start)
+        if self._newest < first:
+            yield missing(Rule.STATE_ROOT, f"a close of round {first} with a root", first)
 
     def counts(self) -> Mapping[str, int]:
         """Return how many roots and checkpoints were compared, and how many rounds applied."""

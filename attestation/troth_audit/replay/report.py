@@ -49,6 +49,8 @@ class Report:
     is_offline: bool = True
     is_cut_short: bool = False
     order: Order | None = None
+    resumed_round: int | None = None
+    """An earlier process checked headers, payloads and weights before this round, as it says."""
 
     @property
     def verdict(self) -> Verdict:

@@ -18,12 +18,18 @@ Hex32 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 class Saved(BaseModel):
     """A replay whose weights had the root of a closed round; all before it has been checked.
 
-    `residuals` are the included rounds of each participant with the residual root after them.
+    It is of one ledger: `chain_hash` is that which the close of the round showed. It is of one
+    order. `residuals` are the included rounds of each participant with the residual root after
+    them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: Literal[2] = 2
+    program: Hex32
+    run: Hex32
+    genesis_hash: Hex32
+    chain_hash: Hex32
     order: Order
     round: Count
     cursor: Count

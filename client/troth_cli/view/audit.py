@@ -32,6 +32,7 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
         "is_cut_short": report.is_cut_short,
         "first_round": 0 if report.order is None else report.order.start,
         "draw": "" if report.order is None else report.order.draw_key,
+        "resumed_round": report.resumed_round,
         "counts": dict(report.counts),
         "discrepancies": report.num_findings[Grade.DISCREPANCY],
         "missing": report.num_findings[Grade.MISSING],
@@ -47,6 +48,8 @@ def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
         rows.append(("replayed from round", report.order.start))
     if report.order is not None and report.order.draw_key:
         rows.append(("drawn with --draw", report.order.draw_key))
+    if report.resumed_round is not None:
+        rows.append(("went on from", f"round {report.resumed_round:,}, as the kept state says"))
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in report.counts.items()]
     blocks: list[Facts | Grid | str] = [Facts(rows)]
     if report.findings:

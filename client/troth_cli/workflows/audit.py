@@ -39,8 +39,7 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
     period = 1 if created is None else created.params.residual_rounds
     told = Told(residual_rounds=period)
     with ThreadPoolExecutor(plan.num_threads, "audit") as threads:
-        prepared = None if created is None else prepare(inputs, plan, created, threads, early)
-        replay = None if prepared is None else prepared.replay
+        replay = None if created is None else prepare(inputs, plan, created, threads, early)
         if replay is not None:
             replay.on_round = on_round
             early += replay.found  # of an earlier process
@@ -52,5 +51,5 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
         auditor.report.add(early)
         auditor.report.sources = tuple(word.source for word in inputs.words)
         auditor.report.is_offline = inputs.is_offline
-        auditor.report.order = None if prepared is None else prepared.order
+        auditor.report.order = None if replay is None else replay.order
         return Done(auditor.audit(inputs.ledger.entries()), series)

@@ -4,10 +4,11 @@ Owns: how often it is written, and whether what lies there is of this audit and 
 Never: trusts a file: weights are hashed again, and their root is compared with the ledger's.
 Next: `audit.py`; `troth_audit/replay/saved.py` for the form.
 
-    <state>/audit.json         the point
+    <state>/audit.json         the point, under a line with its digest
     <state>/<root>.weights     the weights of that point, and of the newest stored root
 """
 
+import hashlib
 import time
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 
 from troth_audit.replay.auditor import Replay
 from troth_audit.replay.order import Order
+from troth_audit.replay.ports import Terms
 from troth_audit.replay.replayed import State
 from troth_audit.replay.saved import Saved
 from troth_client.compression.codec import VerifiedPayload
@@ -33,35 +35,45 @@ SHARE: Final = 20
 class KeptPoint:
     """The newest point of one audit in a folder of its own."""
 
-    def __init__(self, folder: Path, weights: AuditedWeights) -> None:
+    def __init__(self, folder: Path, terms: Terms, weights: AuditedWeights) -> None:
         """Take a folder, new or old. Raises OSError."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._weights = folder, weights
+        self._terms = tuple(key.hex() for key in (terms.program, terms.run, terms.genesis_hash))
         self._next = time.monotonic() + REST_SECONDS
 
     def load(self, order: Order) -> Saved | None:
         """Return the point from which this audit may go on; None for none, or a damaged one."""
-        data = read_file(self._folder / POINT_FILE, MAX_POINT_BYTES)
+        data = read_file(self._folder / POINT_FILE, MAX_POINT_BYTES) or b""
+        digest, _, text = data.partition(b"\n")
+        if digest != _digest(text):
+            return None
         try:
-            saved = None if data is None else Saved.model_validate_json(data)
+            saved = Saved.model_validate_json(text)
         except (ValidationError, RecursionError):
             return None
-        if saved is None or not saved.order.is_of(order):
+        terms = saved.program, saved.run, saved.genesis_hash
+        if terms != self._terms or not order.goes_on_from(saved.order):
             return None
-        if not order.start <= saved.round <= order.end:
+        if saved.round > order.end:
             return None
         root = bytes.fromhex(saved.root)
         is_there = self._weights.take_up(saved.round, saved.cursor, root)
         return saved if is_there and self._weights.root() == root else None
 
-    def save(self, order: Order, replay: Replay[VerifiedPayload], state: State) -> None:
+    def save(self, replay: Replay[VerifiedPayload], state: State) -> None:
         """Write the point if it is time. Raises DiskFullError."""
         begun = time.monotonic()
         if begun < self._next or state.round == 0:
             return
         self._weights.save()
-        text = replay.saved(order, state).model_dump_json().encode()
-        atomic_write(self._folder / POINT_FILE, [text], durable=False)
+        text = replay.saved(state).model_dump_json().encode()
+        atomic_write(self._folder / POINT_FILE, [_digest(text), b"\n", text], durable=False)
         self._weights.forget_others()
         ended = time.monotonic()
         self._next = ended + max(REST_SECONDS, SHARE * (ended - begun))
+
+
+def _digest(text: bytes) -> bytes:
+    """Return what a damaged disk does not fit; whoever writes to the folder can."""
+    return hashlib.sha256(text).hexdigest().encode()

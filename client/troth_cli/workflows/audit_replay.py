@@ -65,17 +65,9 @@ class Plan:
     state: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A replay that may begin, and what it was asked for."""
-
-    replay: Replay[VerifiedPayload]
-    order: Order
-
-
 def prepare(
     inputs: Inputs, plan: Plan, created: RunCreated, threads: Executor, early: list[Finding]
-) -> Prepared | None:
+) -> Replay[VerifiedPayload] | None:
     """Return what replays the run; None where its files are missing or wrong: `early` says so.
 
     Raises DataError where the user's data folder is another one.
@@ -93,26 +85,27 @@ def prepare(
         path=replay_path(config, num_rounds),
         folder=plan.state,
     )
-    kept = None if plan.state is None else KeptPoint(plan.state, weights)
-    order = _order(inputs, plan, weights)
-    saved = None if kept is None else kept.load(order)
-    order = _with_key(order if saved is None else saved.order)
-    start = order.start if saved is None else saved.round
     terms = _terms(inputs, config, manifest, weights)
+    kept = None if plan.state is None else KeptPoint(plan.state, terms, weights)
+    asked = _asked(inputs, plan, weights)
+    saved = None if kept is None else kept.load(asked)
+    order = _with_key(asked, "" if saved is None else saved.order.draw_key)
+    start = order.start if saved is None else saved.round
     replay = Replay(
         Collector(terms, inputs.sources, weights),
         Submissions(terms),
-        Replayed(weights, start, plan.end),
+        Replayed(weights, start, plan.end, plan.start),
         threads,
         range(start, plan.end),
         most_ahead(terms),
+        order,
         _recompute(inputs, terms, order, weights, _data(plan, manifest, inputs)),
     )
     if saved is not None:
         replay.restore(saved)
     if kept is not None:
-        replay.on_state = partial(kept.save, order, replay)
-    return Prepared(replay, order)
+        replay.on_state = partial(kept.save, replay)
+    return replay
 
 
 def _run(inputs: Inputs) -> bytes:
@@ -131,21 +124,16 @@ def _terms(inputs: Inputs, config: RunConfig, manifest: Manifest, weights: Audit
     )
 
 
-def _order(inputs: Inputs, plan: Plan, weights: AuditedWeights) -> Order:
+def _asked(inputs: Inputs, plan: Plan, weights: AuditedWeights) -> Order:
     start = plan.start if plan.is_exact else start_before(inputs.ledger, plan.start, weights)
-    return Order(
-        run=inputs.ledger.head.run,
-        start=start,
-        end=plan.end,
-        num_drawn=plan.num_drawn,
-        draw_key=plan.draw_key,
-    )
+    return Order(start=start, end=plan.end, num_drawn=plan.num_drawn, draw_key=plan.draw_key)
 
 
-def _with_key(order: Order) -> Order:
-    if order.draw_key or not order.num_drawn:
-        return order
-    return order.model_copy(update={"draw_key": secrets.token_hex(KEY_BYTES)})
+def _with_key(asked: Order, key: str) -> Order:
+    """Take the key of an earlier process, or a new one, where none was named and one is needed."""
+    if asked.draw_key or not asked.num_drawn:
+        return asked
+    return asked.model_copy(update={"draw_key": key or secrets.token_hex(KEY_BYTES)})
 
 
 def _data(plan: Plan, manifest: Manifest, inputs: Inputs) -> Rows:
