@@ -57,6 +57,23 @@ def test_the_json_is_one_object(cli, recorded):
     assert found["findings"] == []
 
 
+def test_every_kind_of_check_has_a_row_with_its_result(cli, archive):
+    clean = results(cli.json("audit", "--archive", archive))
+    assert set(clean.values()) == {"pass", "none"}
+    assert clean["payloads"] == clean["roots"] == clean["accounts"] == clean["rewards"] == "pass"
+    flip(blobs(archive, "payload")[0], 9)
+    blobs(archive, "header")[-1].unlink()
+    forged = results(cli("audit", "--archive", archive, "--json").json)
+    assert forged["payloads"] == "FAIL: 1"
+    assert forged["headers"] == "missing: 1"
+    assert forged["events"] == "pass"
+
+
+def results(report: dict) -> dict[str, str]:
+    """The result of each check by its name."""
+    return {one["what"]: one["result"] for one in report["checks"]}
+
+
 def test_a_flipped_payload_is_exit_1_with_its_name(cli, archive):
     flip(blobs(archive, "payload")[0], 9)
     done = cli("audit", "--archive", archive, "--json")

@@ -293,6 +293,8 @@ class Auditor(Generic[Decoded]):
     def _count(self) -> None:
         report = self.report
         report.counts["events"] = self._fold.next_sequence
+        report.counts["accounts"] = len(self._passed)
+        report.counts["run_files"] = 0 if self.replay is None else 2
         for checker in self.checkers:
             if isinstance(checker, Counting):
                 report.count(checker.counts())

@@ -5,6 +5,7 @@ Never: prints.
 Next: `auditor.py`, which fills it; `troth_cli` shows it.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -44,6 +45,7 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     num_findings: dict[Grade, int] = field(default_factory=lambda: dict.fromkeys(Grade, 0))
+    num_by_rule: Counter[tuple[Rule, Grade]] = field(default_factory=Counter)
     rounds: list[RoundLine] = field(default_factory=list)
     sources: tuple[str, ...] = ()
     is_offline: bool = True
@@ -65,6 +67,7 @@ class Report:
             if self.num_findings[one.grade] < MOST_FINDINGS:
                 self.findings.append(one)
             self.num_findings[one.grade] += 1
+            self.num_by_rule[one.rule, one.grade] += 1
 
     def excuse(self, convicted: Collection[tuple[int, int, int]]) -> None:
         """Take false possession for a note where a jury convicted its maker.
@@ -77,6 +80,8 @@ class Report:
                 self.findings[at] = replace(one, grade=Grade.NOTE)
                 self.num_findings[Grade.DISCREPANCY] -= 1
                 self.num_findings[Grade.NOTE] += 1
+                self.num_by_rule[one.rule, Grade.DISCREPANCY] -= 1
+                self.num_by_rule[one.rule, Grade.NOTE] += 1
 
     def count(self, counts: Mapping[str, int]) -> None:
         """Take in the newest counts of a checker."""

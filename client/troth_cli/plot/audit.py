@@ -13,6 +13,7 @@ from troth_cli.plot.data import PlotData, RoundRow, Slash, StakeLine
 from troth_cli.plot.draw import INLINE, svg_of
 from troth_cli.plot.page import page_of, table
 from troth_cli.view.audit import VERDICTS, sources_of
+from troth_cli.view.audit_checks import COLUMNS, rows_of
 from troth_cli.workflows.audit import Done
 from troth_client.telemetry.printable import one_line
 from troth_coordinator.ledger.file import LedgerHead
@@ -31,8 +32,7 @@ def _lead(done: Done) -> Iterator[str]:
     report = done.report
     yield f"<p><strong>{escape(VERDICTS[report.verdict])}</strong></p>\n"
     yield f"<p>Compared with {escape(one_line(sources_of(report)))}.</p>\n"
-    counts = ((name.replace("_", " "), f"{count:,}") for name, count in report.counts.items())
-    yield table("What was checked.", ("what", "how many"), counts) + "\n"
+    yield table("What was checked.", COLUMNS, rows_of(report)) + "\n"
     if not report.findings:
         return
     rows = (

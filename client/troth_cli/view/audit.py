@@ -9,6 +9,7 @@ from typing import Final
 
 from troth_audit.replay.findings import Finding, Grade
 from troth_audit.replay.report import Report, Verdict
+from troth_cli.view.audit_checks import COLUMNS, checks_of, other_counts, rows_of
 from troth_cli.view.output import Facts, Grid, Json
 from troth_coordinator.ledger.file import LedgerHead
 
@@ -34,6 +35,10 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
         "draw": "" if report.order is None else report.order.draw_key,
         "resumed_round": report.resumed_round,
         "counts": dict(report.counts),
+        "checks": [
+            {"what": one.name, "checked": one.num_checked, "result": one.result}
+            for one in checks_of(report)
+        ],
         "discrepancies": report.num_findings[Grade.DISCREPANCY],
         "missing": report.num_findings[Grade.MISSING],
         "notes": report.num_findings[Grade.NOTE],
@@ -50,8 +55,8 @@ def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
         rows.append(("drawn with --draw", report.order.draw_key))
     if report.resumed_round is not None:
         rows.append(("went on from", f"round {report.resumed_round:,}, as the kept state says"))
-    rows += [(name.replace("_", " "), f"{count:,}") for name, count in report.counts.items()]
-    blocks: list[Facts | Grid | str] = [Facts(rows)]
+    rows += other_counts(report)
+    blocks: list[Facts | Grid | str] = [Facts(rows), Grid(COLUMNS, rows_of(report))]
     if report.findings:
         blocks.append(
             Grid(

@@ -18,6 +18,7 @@ from troth_audit.replay.ports import Checker
 from troth_audit.replay.recount import Recount
 from troth_audit.replay.report import Report
 from troth_audit.replay.series import Series
+from troth_audit.replay.tally import Tally
 from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
 from troth_cli.workflows.audit_replay import Plan, prepare
@@ -45,7 +46,7 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
             early += replay.found  # of an earlier process
         series = Series(told)
         run = bytes(Pubkey.from_string(inputs.ledger.head.run))
-        checkers: list[Checker] = [Closes(told), Recount(told, run), series]
+        checkers: list[Checker] = [Closes(told), Recount(told, run), Tally(told), series]
         reader = inputs.ledger.head.reader()
         auditor = Auditor(reader, told, replay, checkers, inputs.words)
         auditor.report.add(early)

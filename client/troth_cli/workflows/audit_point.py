@@ -75,5 +75,5 @@ class KeptPoint:
 
 
 def _digest(text: bytes) -> bytes:
-    """Return what a damaged disk does not fit; whoever writes to the folder can."""
+    """Return a digest against damaged disks; it does not keep out whoever writes to the folder."""
     return hashlib.sha256(text).hexdigest().encode()

@@ -1,0 +1,80 @@
+"""The checks of an audit as a table: what, how many, and how it went.
+
+Owns: which rules belong to which row. Never: decides what is a discrepancy.
+Next: `audit.py` for the rest of a report.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from troth_audit.replay.findings import Grade, Rule
+from troth_audit.replay.report import Report
+
+COLUMNS: Final = ("what", "checked", "result")
+CHECKS: Final[Mapping[str, tuple[Rule, ...]]] = {
+    "events": (Rule.CHAIN_HASH,),
+    "accounts": (Rule.RUN_ACCOUNT, Rule.VAULT),
+    "run_files": (Rule.CONFIG, Rule.MANIFEST),
+    "rounds": (Rule.ROUND_SETS, Rule.CLOSE),
+    "headers": (Rule.HEADER, Rule.SIGNATURE, Rule.ROOT_VOTE),
+    "payloads": (Rule.PAYLOAD, Rule.POSSESSION),
+    "roots": (Rule.STATE_ROOT,),
+    "checkpoints": (Rule.CHECKPOINT,),
+    "seeds": (Rule.SEED,),
+    "samples": (Rule.SAMPLE,),
+    "audits": (Rule.SEATS, Rule.OUTCOME),
+    "openings": (Rule.OPENINGS,),
+    "verdicts": (Rule.VERDICT,),
+    "cases": (Rule.CASE,),
+    "votes": (Rule.JURY,),
+    "penalties": (Rule.PENALTY,),
+    "rewards": (Rule.REWARD,),
+    "recomputed_audits": (Rule.WORK,),
+}
+"""Counts of a report with the rules whose findings are about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One row: how many were checked, and how many of them are wrong or missing."""
+
+    name: str
+    num_checked: int
+    num_wrong: int
+    num_missing: int
+
+    @property
+    def result(self) -> str:
+        """The result in words."""
+        if self.num_wrong:
+            return f"FAIL: {self.num_wrong:,}"
+        if self.num_missing:
+            return f"missing: {self.num_missing:,}"
+        return "pass" if self.num_checked else "none"
+
+
+def checks_of(report: Report) -> Iterator[Check]:
+    """Yield all rows; work that nobody wanted to see computed again has none."""
+    for name, rules in CHECKS.items():
+        wrong, gone = (
+            sum(report.num_by_rule[rule, grade] for rule in rules)
+            for grade in (Grade.DISCREPANCY, Grade.MISSING)
+        )
+        if name in report.counts or wrong or gone:
+            yield Check(name, report.counts.get(name, 0), wrong, gone)
+
+
+def rows_of(report: Report) -> list[tuple[str, str, str]]:
+    """Return the rows of the table."""
+    return [
+        (one.name.replace("_", " "), f"{one.num_checked:,}", one.result)
+        for one in checks_of(report)
+    ]
+
+
+def other_counts(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the counts that are no check of their own."""
+    for name, count in report.counts.items():
+        if name not in CHECKS:
+            yield name.replace("_", " "), f"{count:,}"
