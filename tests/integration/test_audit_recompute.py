@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from support.attacks.judges import saying
 from support.cli import Cli
 from support.forgeries import blobs, flip
@@ -23,6 +24,7 @@ from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit_inputs import Asked, gather
 from troth_cli.workflows.audit_replay import Plan
 from troth_cli.workflows.audit_survey import drawn_from
+from troth_client.audit import replayed
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.witness import HonestWitnessWork, WitnessWork
 from troth_client.data.manifest import PIECE_BYTES, Manifest
@@ -174,6 +176,16 @@ def test_without_data_the_audit_says_that_tokens_are_missing(archive):
     (found,) = report.findings
     assert found.rule is Rule.WORK
     assert found.expected == "the tokens of its sequences"
+
+
+def test_without_memory_for_a_gradient_nothing_is_judged_and_the_audit_says_so(
+    recorded, data, monkeypatch
+):
+    monkeypatch.setattr(replayed, "recompute", lambda *_: torch.empty(2**60))
+    report = audit_of(recorded, plan=plan_of(data, 2))
+    assert report.verdict is Verdict.INCOMPLETE
+    assert {one.expected for one in report.findings} == {"memory for its gradient"}
+    assert report.counts["recomputed_audits"] == 0
 
 
 def test_pieces_of_the_data_in_an_archive_do_as_well_as_the_folder(archive, data):

@@ -93,8 +93,8 @@ class Weights(Protocol[Decoded]):
 class Gradients(Protocol[Read_contra]):
     """Gradients on the weights that the replay has come to."""
 
-    def own(self, ids: Sequence[int]) -> Own | None:
-        """Return D(g) of these sequences as a judge has it; None where nobody has their tokens."""
+    def own(self, ids: Sequence[int]) -> Own | str:
+        """Return D(g) of these sequences as a judge has it, else what it lacks."""
         ...
 
     def signs(self, payload: Read_contra) -> Signs:

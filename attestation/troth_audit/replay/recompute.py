@@ -51,8 +51,8 @@ class Recompute(Generic[Decoded]):
         if drawn is None or header is None or payload is None:
             return
         own = self.gradients.own(assigned(self.terms, claim))
-        if own is None:
-            yield missing(Named.WORK, "the tokens of its sequences", *place)
+        if isinstance(own, str):
+            yield missing(Named.WORK, own, *place)
             return
         if not drawn.openings_root:
             yield from self._compare(evidence, own)

@@ -21,6 +21,7 @@ from troth_client.data.errors import PieceMissingError
 from troth_client.model.device import CPU, Device
 from troth_client.state.audited import AuditedWeights
 from troth_client.train.errors import NonFiniteError
+from troth_client.train.memory import is_out_of_memory
 from troth_coordinator.rules.config import RunConfig
 
 
@@ -40,17 +41,30 @@ class ReplayedGradients:
     weights: AuditedWeights
     data: Rows
 
-    def own(self, ids: Sequence[int]) -> Own | None:
-        """Return our own D(g); None where nobody has the tokens."""
+    def own(self, ids: Sequence[int]) -> Own | str:
+        """Return our own D(g), else what it lacks: the tokens, or memory."""
         try:
             batch = self.data.sequences(ids)
+            tiles = self._tiles(batch, CPU)
         except PieceMissingError:
-            return None
-        return Own(self._tiles(batch, CPU), lambda: self._tiles(batch, CPU.other_precision()))
+            return "the tokens of its sequences"
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return "memory for its gradient"
+        return Own(tiles, lambda: self._again(batch))
 
     def signs(self, payload: VerifiedPayload) -> Signs:
         """Return the votes in a payload."""
         return payload.signs
+
+    def _again(self, batch: NDArray[int64]) -> Float32 | None:
+        try:
+            return self._tiles(batch, CPU.other_precision())
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return None
 
     def _tiles(self, batch: NDArray[int64], device: Device) -> Float32 | None:
         try:
