@@ -117,11 +117,12 @@ class DirectRpc:
         return None if landed is None else record_of(landed)
 
     async def signatures(
-        self, address: Pubkey, *, before: Signature | None = None
+        self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
     ) -> list[Signature]:
         """Return the transactions that name an address, newest first."""
         listed = [landed.signature for landed in self.chain.history.newest_first(address)]
-        return listed if before is None else listed[listed.index(before) + 1 :]
+        end = listed.index(until) if until in listed else len(listed)
+        return listed[0 if before is None else listed.index(before) + 1 : end]
 
     async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
         """Return the least price per recent block for writing these accounts."""

@@ -109,7 +109,10 @@ def test_a_file_that_is_no_ledger_is_refused(cli, archive, text):
     assert cli.refused("audit", "--archive", archive, code=2)["kind"] == "LedgerFileError"
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b'{"data": 3}', b"{}"])
+INFINITE = b'{"slot":1,"owner":"11111111111111111111111111111111","lamports":Infinity,"data":""}'
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"data": 3}', b"{}", b"[" * 60_000, INFINITE])
 def test_an_account_that_cannot_be_read_is_refused(cli, archive, text):
     (archive / "chain.json").write_bytes(text)
     assert cli.refused("audit", "--archive", archive, code=2)["kind"] == "InputError"

@@ -110,9 +110,9 @@ class Asked(DirectRpc):
 
     num_lists = 0
 
-    async def signatures(self, address, *, before=None):
+    async def signatures(self, address, *, before=None, until=None):
         self.num_lists += 1
-        return await super().signatures(address, before=before)
+        return await super().signatures(address, before=before, until=until)
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Debian's chromium")

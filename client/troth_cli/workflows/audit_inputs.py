@@ -10,28 +10,28 @@ Next: `audit.py`; `troth_coordinator/ledger/` for ledgers.
 
 import asyncio
 import base64
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
+from pydantic import BaseModel, ConfigDict, Field
 from solders.pubkey import Pubkey
 
 from troth_audit.replay.account import Word
 from troth_cli.connection import connect
 from troth_cli.errors import InputError, LedgerMissingError, OtherRunError
+from troth_client.archive.folder import CHAIN_FILE
+from troth_client.runtime.files import read_regular
 from troth_client.transport.remote import RemoteSource
-from troth_client.transport.sources import FolderSource, Source, Sources, read_regular
+from troth_client.transport.sources import FolderSource, Source, Sources
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.errors import AccountError
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.chain.rpc_health import node_name
-from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead
-from troth_coordinator.ledger.history import entries_after
+from troth_coordinator.ledger.file import LEDGER_FILE, Ledger, LedgerFile, LedgerHead
+from troth_coordinator.ledger.follow import follow
 
-LEDGER_FILE: Final = "ledger.jsonl"
-CHAIN_FILE: Final = "chain.json"
 MAX_CHAIN_BYTES: Final = 64 * 2**10
 
 
@@ -60,6 +60,15 @@ class Inputs:
     def is_offline(self) -> bool:
         """Whether no RPC node was asked."""
         return all(word.is_archive for word in self.words)
+
+
+class _ChainFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    slot: Annotated[int, Field(ge=0, lt=2**64)]
+    owner: str
+    lamports: Annotated[int, Field(ge=0, lt=2**64)]
+    data: str
 
 
 def gather(asked: Asked) -> Inputs:
@@ -115,8 +124,7 @@ async def _from_node(url: str, asked: Asked) -> Ledger:
         genesis = bytes(await client.rpc.genesis_hash()).hex()
         path = asked.folder / LEDGER_FILE
         with LedgerFile(path, LedgerHead(str(client.program_id), str(run), genesis)) as ledger:
-            async for entry in entries_after(client, run, ledger.last):
-                ledger.append([entry])
+            await follow(client, ledger)
     return Ledger.of(path)
 
 
@@ -140,12 +148,12 @@ def _word_of_archive(name: str, head: LedgerHead) -> Word | None:
     if data is None:
         return None
     try:
-        found = json.loads(data)
-        raw = base64.b64decode(found["data"], validate=True)
-        account = Account(int(found["lamports"]), Pubkey.from_string(found["owner"]), raw)
+        found = _ChainFile.model_validate_json(data)
+        raw = base64.b64decode(found.data, validate=True)
+        account = Account(found.lamports, Pubkey.from_string(found.owner), raw)
         reader = program_reader(Pubkey.from_string(head.program))
         run = reader.run(Pubkey.from_string(head.run), account)
-    except (ValueError, KeyError, TypeError, RecursionError, AccountError) as error:
+    except (ValueError, RecursionError, AccountError) as error:
         raise InputError(
             "the Run account as an archive keeps it",
             f"{type(error).__name__}: {str(error)[:80]}",

@@ -5,6 +5,7 @@ Never: prints, or believes a ledger that the chain hash contradicts.
 Next: `troth_coordinator/ledger/`, which folds, follows and merges.
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,17 @@ from solders.pubkey import Pubkey
 
 from troth_cli.errors import LedgerNotProvenError, OutputFileError
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import AccountMissingError
 from troth_coordinator.ledger.entries import Entry
-from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead
+from troth_coordinator.ledger.errors import LedgerError
+from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead, locked
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.ledger.follow import Compared, Match, compare, follow
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.ledger.merge import Merging
 
 BEFORE: Final = ".before-repair"
+_OTHERS: Final = "Name other ledgers with --from, or an RPC node with older transactions."
 _PULL: Final = "troth ledger pull adds what has landed since; then verify again."
 _TRIES: Final = 3
 """The chain may go on between reading entries and reading the Run account."""
@@ -42,13 +46,8 @@ async def pull(client: CoordinatorClient, run: Pubkey, path: Path) -> tuple[int,
     Raises what `follow` does, and LedgerNotProvenError where the node contradicts the chain hash.
     """
     head = LedgerHead(str(client.program_id), str(run), (await client.rpc.genesis_hash()).hex())
-    total = 0
     with LedgerFile(path, head) as ledger:
-        for _ in range(_TRIES):
-            total += await follow(client, ledger)
-            found = compare(ledger.fold, await client.read_run(run))
-            if found.match is not Match.BEHIND:
-                break
+        total, found = await _caught_up(client, ledger)
     return total, _proven(path, found)
 
 
@@ -73,41 +72,111 @@ def folded(ledger: Ledger) -> Fold:
 def merge(ledgers: Sequence[Ledger], out: Path) -> Made:
     """Write what several ledgers of one run prove together into a new file.
 
-    Raises OutputFileError for a file that is there, or for ledgers of different runs.
+    Raises OutputFileError for a file that is there, or for ledgers of different runs. On a full
+    disk no file is left.
     """
     if out.exists():
         raise OutputFileError("a new file", "one that exists", "Name another one.", str(out))
     head = ledgers[0].head
-    for other in ledgers[1:]:
-        if other.head != head:
-            expected = f"a ledger of run {head.run}"
-            step = "Merge ledgers of one run only."
-            raise OutputFileError(expected, f"run {other.head.run}", step, str(other.path))
-    return _write(head, [one.sound_entries() for one in ledgers], out)
+    _check_heads(head, ledgers)
+    try:
+        return _write(head, [one.sound_entries() for one in ledgers], out)
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise
 
 
 async def repair(client: CoordinatorClient, ledger: Ledger, others: Sequence[Ledger]) -> Made:
     """Fill the holes of a ledger from others and from the RPC node, and replace the file.
 
-    The file from before stays beside it. Only entries that are in no ledger are asked for. Raises
-    OutputFileError for ledgers of different runs, LedgerNotProvenError, changing nothing, where
-    a gap is left, RpcError, OSError.
+    The file from before stays beside it. First only entries that are in no ledger are asked for;
+    if that proves no whole ledger, the RPC node's own history goes before that of the files. The
+    result is compared with the Run account, unless that is closed.
+
+    Raises OutputFileError for ledgers of different runs, LedgerFileError while another process
+    writes the ledger, LedgerNotProvenError, changing nothing, where a gap is left, RpcError,
+    OSError.
     """
+    _check_heads(ledger.head, others)
     made = ledger.path.with_name(ledger.path.name + ".repaired")
-    made.unlink(missing_ok=True)
-    sources = [list(one.sound_entries()) for one in (ledger, *others)]
-    known = {entry.signature: entry for source in sources for entry in source}
-    run = Pubkey.from_string(ledger.head.run)
-    fetched = [entry async for entry in entries_after(client, run, known=known)]
-    found = _write(ledger.head, [*sources, fetched], made)
-    if found.gap:
-        made.unlink()
-        step = "Name other ledgers with --from, or an RPC node with older transactions."
-        raise LedgerNotProvenError("a ledger without a gap", found.gap, step, str(ledger.path))
-    previous = ledger.path.with_name(ledger.path.name + BEFORE)
-    ledger.path.replace(previous)
-    made.replace(ledger.path)
+    with locked(ledger.path):
+        try:
+            found = await _repaired(client, (ledger, *others), made)
+            _keep_aside(ledger.path)
+            made.replace(ledger.path)
+        finally:
+            made.unlink(missing_ok=True)
     return found
+
+
+async def _repaired(client: CoordinatorClient, ledgers: Sequence[Ledger], made: Path) -> Made:
+    """Write a ledger without a gap that the Run account proves."""
+    head, path = ledgers[0].head, ledgers[0].path
+    run = Pubkey.from_string(head.run)
+    files = [list(one.sound_entries()) for one in ledgers]
+    known = {entry.signature for source in files for entry in source}
+    new = [entry async for entry in entries_after(client, run, known=known)]
+    try:
+        return await _proven_or_gap(client, [*files, new], made, ledgers[0])
+    except (LedgerNotProvenError, LedgerError):
+        pass  # some entries of the files may be false
+    new = [entry async for entry in entries_after(client, run)]
+    try:
+        return await _proven_or_gap(client, [new, *files], made, ledgers[0])
+    except LedgerError as error:
+        expected = "entries that the chain hash proves"
+        raise LedgerNotProvenError(expected, error.found, _OTHERS, str(path)) from error
+
+
+async def _proven_or_gap(
+    client: CoordinatorClient, sources: Sequence[Iterable[Entry]], made: Path, ledger: Ledger
+) -> Made:
+    """Write what the sources prove, and what has landed since. Raises LedgerNotProvenError."""
+    made.unlink(missing_ok=True)
+    found = _write(ledger.head, sources, made)
+    if found.gap:
+        raise LedgerNotProvenError("a ledger without a gap", found.gap, _OTHERS, str(ledger.path))
+    with LedgerFile(made, ledger.head) as file:
+        try:
+            added, proof = await _caught_up(client, file)
+        except AccountMissingError:
+            return found  # the run is closed: only the hashes in its own closes are left
+    _proven(ledger.path, proof)
+    return Made(found.num_entries + added, proof.num_events, "")
+
+
+async def _caught_up(client: CoordinatorClient, ledger: LedgerFile) -> tuple[int, Compared]:
+    """Append all that has landed; return how much, and the comparison with the Run account."""
+    total, run = 0, Pubkey.from_string(ledger.head.run)
+    for _ in range(_TRIES):
+        total += await follow(client, ledger)
+        found = compare(ledger.fold, await client.read_run(run))
+        if found.match is not Match.BEHIND:
+            break
+    return total, found
+
+
+def _keep_aside(path: Path) -> None:
+    """Give a file a second name that nothing has so far."""
+    names = (f"{path.name}{BEFORE}{number}" for number in ("", *range(2, 1_000)))
+    aside = next(one for one in map(path.with_name, names) if not os.path.lexists(one))
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without second names
+        path.replace(aside)
+
+
+def _check_heads(head: LedgerHead, others: Iterable[Ledger]) -> None:
+    """Raise OutputFileError unless these ledgers are of one run, program and network."""
+    for other in others:
+        if other.head != head:
+            raise OutputFileError(
+                f"a ledger of run {head.run}, program {head.program}, network {head.genesis_hash}",
+                f"run {other.head.run}, program {other.head.program},"
+                f" network {other.head.genesis_hash}",
+                "Name ledgers of one run only.",
+                str(other.path),
+            )
 
 
 def _write(head: LedgerHead, sources: Sequence[Iterable[Entry]], out: Path) -> Made:

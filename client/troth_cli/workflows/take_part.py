@@ -33,12 +33,13 @@ from troth_client.participant.assembly import Ports
 from troth_client.participant.ending import ParticipantEnd
 from troth_client.participant.measuring import Measured, measure_machine
 from troth_client.participant.process import participate
-from troth_client.participant.settings import LEDGER_FILE, ParticipantSettings
+from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
 from troth_client.train.ranks import Ranks
 from troth_client.train.team import meet
 from troth_client.transport.reach import is_reachable
+from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
 
 

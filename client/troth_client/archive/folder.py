@@ -13,7 +13,6 @@ Next: `keeper.py`, which fills it; `check.py`, which reads all of it.
 import base64
 import contextlib
 import json
-import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -23,16 +22,19 @@ from typing import Any, Final, Protocol
 from troth_client.archive.errors import ArchiveEntryError, ArchiveFolderError
 from troth_client.archive.items import Item
 from troth_client.network.expecting import SIGNED_HEADER_BYTES
-from troth_client.runtime.files import atomic_write, remove_temporaries
+from troth_client.runtime.files import atomic_write, read_regular, remove_temporaries
 from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.sources import FolderSource
 from troth_coordinator.chain.rpc import Account
+from troth_coordinator.ledger.file import LEDGER_FILE
 
-LEDGER_FILE: Final = "ledger.jsonl"
 CHAIN_FILE: Final = "chain.json"
 MISSING_FILE: Final = "missing.json"
 FORGOTTEN: Final = "forgotten_before_round"
 _LISTS: Final = (LEDGER_FILE, CHAIN_FILE, MISSING_FILE)
 _MOST_LIST_BYTES: Final = 256 * 2**20
+_FIRST_BYTES: Final = 64
+_FORGOTTEN_FIRST: Final = re.compile(rb'\{"%b":(\d{1,18}),' % FORGOTTEN.encode())
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -61,6 +63,7 @@ class ArchiveFolder:
         Raises ArchiveFolderError if the path, or a name of the layout inside, is something else.
         """
         self.path = path
+        self._source = FolderSource(path)
         self._durable = durable
         if path.exists() and not path.is_dir():
             step = "Name another folder; nothing was changed."
@@ -90,10 +93,11 @@ class ArchiveFolder:
 
     def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
         """See ByteStore.get."""
-        data = read_regular(self._path(kind, key), most_bytes)
-        if kind == BlobKind.HEADER and len(data or b"") != SIGNED_HEADER_BYTES:
+        name = BlobId(0, BlobKind(kind), key)
+        data = self._source.read(name, most_bytes) or b""
+        if name.kind is BlobKind.HEADER and len(data) != SIGNED_HEADER_BYTES:
             return None  # the address does not cover the signature
-        return data if data and BlobId(0, BlobKind(kind), key).matches(data) else None
+        return data if 0 < len(data) <= most_bytes and name.matches(data) else None
 
     def put(self, item: Item, data: bytes) -> None:
         """See ByteStore.put."""
@@ -138,12 +142,9 @@ class ArchiveFolder:
     @property
     def forgotten_before(self) -> int:
         """The first round that was never forgotten, as the list of what is missing says."""
-        data = read_regular(self.path / MISSING_FILE, _MOST_LIST_BYTES)
-        with contextlib.suppress(ValueError, RecursionError):
-            found = json.loads(data or b"{}")
-            before = found.get(FORGOTTEN) if isinstance(found, dict) else 0
-            return before if isinstance(before, int) and before > 0 else 0
-        return 0
+        data = read_regular(self.path / MISSING_FILE, _FIRST_BYTES)  # the rest may be long
+        found = _FORGOTTEN_FIRST.match(data or b"")
+        return 0 if found is None else int(found[1])
 
     def strangers(self) -> Iterator[Path]:
         """Yield paths in the folders of bytes that are no file of an archive."""
@@ -156,23 +157,6 @@ class ArchiveFolder:
 
     def _path(self, kind: str, key: bytes) -> Path:
         return self.path / kind / key.hex()
-
-
-def read_regular(path: Path, most_bytes: int) -> bytes | None:
-    """Return a regular file of at most so many bytes; None for anything else.
-
-    It never waits: a FIFO or a device is no file. A link is not followed.
-    """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(path, flags), "rb") as stream:
-            found = os.fstat(stream.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > most_bytes:
-                return None
-            data = stream.read(most_bytes + 1)
-    except OSError:
-        return None
-    return data if len(data) <= most_bytes else None
 
 
 def _check_kind(path: Path, is_right: Callable[[int], bool], expected: str) -> None:

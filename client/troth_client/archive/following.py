@@ -5,7 +5,7 @@ Never: believes an RPC node: the fold compares each close with the events before
 Next: `keeper.py`; `troth_coordinator/ledger/file.py` for the file.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Final
 
 from solders.pubkey import Pubkey
@@ -21,13 +21,10 @@ from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError, LedgerHashError
 from troth_coordinator.ledger.file import Ledger, LedgerFile
-from troth_coordinator.ledger.follow import Match, compare
-from troth_coordinator.ledger.history import entries_after
+from troth_coordinator.ledger.follow import Match, compare, new_entries
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RunView
 
-BATCH: Final = 64
-"""Entries that are appended, and flushed to the disk, at a time."""
 ODD_LOOKS: Final = 8
 """So many looks in a row must contradict the newest entries: an RPC node may lag for some."""
 LONGEST_PAUSE: Final = 64
@@ -125,7 +122,7 @@ class Following:
         """Append what is new; a tail that is proven wrong is cut off and read again later."""
         before = self.ledger.last
         try:
-            async for entries in self._batches():
+            async for entries in new_entries(self._client, self.ledger):
                 self._append(entries)
         except MalformedReplyError as error:
             # It may not know our last entry: it lags, or a fork took that entry back.
@@ -170,14 +167,3 @@ class Following:
     def _hand_on(self, entry: Entry) -> None:
         for event in self._reader.events(entry):
             self._take(event)
-
-    async def _batches(self) -> AsyncIterator[list[Entry]]:
-        """Yield what landed since, some entries at a time."""
-        batch: list[Entry] = []
-        async for entry in entries_after(self._client, self._run, self.ledger.last):
-            batch.append(entry)
-            if len(batch) == BATCH:
-                yield batch
-                batch = []
-        if batch:
-            yield batch

@@ -8,11 +8,12 @@ Next: `../transport/store.py`, which writes; `keeper.py`, which calls this at ea
 import asyncio
 from typing import Final
 
-from troth_client.archive.folder import CHAIN_FILE, LEDGER_FILE, MISSING_FILE, ArchiveFolder
+from troth_client.archive.folder import CHAIN_FILE, MISSING_FILE, ArchiveFolder
 from troth_client.archive.items import Item
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.errors import HolderError
 from troth_client.transport.store import StoreWire
+from troth_coordinator.ledger.file import LEDGER_FILE
 
 PARALLEL: Final = 4
 """Items that are copied at a time: so many lie in memory."""

@@ -6,14 +6,10 @@ can make them and hand them to a child at once. Next: `process.py`.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
-
-LEDGER_FILE: Final = "ledger.jsonl"
-"""The name of a participant's ledger in its state folder, and of that of an archive."""
 
 
 @dataclass(frozen=True, slots=True)

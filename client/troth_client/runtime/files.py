@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -161,7 +162,8 @@ class FolderLock(Closable):
     def __init__(self, folder: Path, name: str = "lock") -> None:
         """Lock the folder, making it when missing. Raises FolderInUseError, naming the holder."""
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC  # a link may lead anywhere
+        handle = os.open(folder / name, flags, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -172,9 +174,9 @@ class FolderLock(Closable):
                 f"process {holder} at work in it",
                 "Stop that process, or give this one a folder of its own.",
             ) from None
-        os.truncate(handle, 0)
         # Only a courtesy to the next reader: a full disk must not keep us from our own folder.
         with contextlib.suppress(OSError):
+            os.truncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
         self._handle: int | None = handle
 
@@ -188,4 +190,27 @@ class FolderLock(Closable):
 def remove_temporaries(folder: Path) -> None:
     """Remove the half-written files that a killed process left; call it under the folder's lock."""
     for path in folder.glob("*" + TEMPORARY_SUFFIX):
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+            path.unlink()  # a folder of that name is none of ours
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes | None:
+    """Return a file, at most one byte more than asked for; None where nothing is.
+
+    It never waits: of a FIFO, a device, a folder or a link, and of what may not be read, there are
+    no bytes.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return b""
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return b""
+    with open(handle, "rb") as stream:  # noqa: PTH123  by its handle: nobody can swap it
+        try:
+            return stream.read(most_bytes + 1)
+        except OSError:  # a damaged disk
+            return b""

@@ -7,15 +7,13 @@ Next: `remote.py` for members and stores; `base.py` for the address of a blob.
     <folder>/<kind>/<hex>      header, payload, openings, config, manifest, pieces, piece
 """
 
-import os
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from troth_attestation.errors import HeaderError
 from troth_attestation.header import HEADER_BYTES, decode, verify_signature
-from troth_client.runtime.files import Closable
+from troth_client.runtime.files import Closable, read_regular
 from troth_client.transport.base import BlobId, BlobKind
 
 
@@ -82,21 +80,6 @@ class Sources(Closable):
             if data is not None:
                 return f"{_wrong(blob, data, most_bytes)} in {source.name}"
         return ""
-
-
-def read_regular(path: Path, most_bytes: int) -> bytes | None:
-    """Return a regular file, at most one byte more than asked for; None for anything else."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        return b""  # something is there, and it is no file for us
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return b""
-    with open(handle, "rb") as stream:  # noqa: PTH123  by its handle: nobody can swap it
-        return stream.read(most_bytes + 1)
 
 
 def _wrong(blob: BlobId, data: bytes, most_bytes: int) -> str:

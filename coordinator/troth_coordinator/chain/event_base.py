@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 
 from solders.pubkey import Pubkey
 
+from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.rules.params_view import Admission, ParamsView
 
 
@@ -36,7 +37,10 @@ class Event:
 
     @classmethod
     def build(cls, decoded: Mapping[str, Any], body: bytes) -> Self:
-        """Make the record from the decoded fields and the raw body."""
+        """Make the record from the decoded fields and the raw body.
+
+        Raises ArtifactError for a number that stands for nothing.
+        """
         values = {
             field.name: decoded[field.name]
             for field in dataclasses.fields(cls)
@@ -54,4 +58,9 @@ class Event:
 
 def _params_view(decoded: Mapping[str, Any]) -> ParamsView:
     values = {field.name: decoded[field.name] for field in dataclasses.fields(ParamsView)}
-    return ParamsView(**{**values, "admission": Admission(values["admission"])})
+    try:
+        admission = Admission(values["admission"])
+    except ValueError as error:
+        step = "the program and this package may differ in version: reinstall troth"
+        raise ArtifactError("params", "a kind of admission", str(error), step) from error
+    return ParamsView(**{**values, "admission": admission})

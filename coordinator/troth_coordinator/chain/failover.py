@@ -221,11 +221,12 @@ class FailoverRpc:
         return await self._ask(lambda rpc: rpc.transaction(signature), limit=LONG_SILENT_SECONDS)
 
     async def signatures(
-        self, address: Pubkey, *, before: Signature | None = None
+        self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
     ) -> list[Signature]:
         """See Rpc.signatures."""
         return await self._ask(
-            lambda rpc: rpc.signatures(address, before=before), limit=LONG_SILENT_SECONDS
+            lambda rpc: rpc.signatures(address, before=before, until=until),
+            limit=LONG_SILENT_SECONDS,
         )
 
     async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:

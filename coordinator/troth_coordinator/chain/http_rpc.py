@@ -217,12 +217,14 @@ class HttpRpc:
         )
 
     async def signatures(
-        self, address: Pubkey, *, before: Signature | None = None
+        self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
     ) -> list[Signature]:
         """See Rpc.signatures."""
         return await self._ask(
             "getSignaturesForAddress",
-            lambda: self._client.get_signatures_for_address(address, before, None, None, Confirmed),
+            lambda: self._client.get_signatures_for_address(
+                address, before, until, None, Confirmed
+            ),
             lambda reply: [one.signature for one in reply.value],
         )
 

@@ -135,11 +135,12 @@ class Rpc(Protocol):
         ...
 
     async def signatures(
-        self, address: Pubkey, *, before: Signature | None = None
+        self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
     ) -> list[Signature]:
         """Return up to 1000 transactions that name an address, failed ones too, newest first.
 
-        `before` asks for those older than that one. Nodes may have forgotten old ones.
+        `before` asks for those older than that one, `until` for those newer: a node that does not
+        know `until` leaves it out. Nodes may have forgotten old ones.
         """
         ...
 

@@ -166,10 +166,10 @@ class SharingRpc:
         return await self._rpc.transaction(signature)
 
     async def signatures(
-        self, address: Pubkey, *, before: Signature | None = None
+        self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
     ) -> list[Signature]:
         """See Rpc.signatures."""
-        return await self._rpc.signatures(address, before=before)
+        return await self._rpc.signatures(address, before=before, until=until)
 
     async def slot_micros(self) -> int | None:
         """See Rpc.slot_micros."""

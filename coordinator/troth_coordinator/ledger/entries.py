@@ -86,10 +86,15 @@ class EntryReader:
         """Return the events of our run in an entry.
 
         Raises LedgerFileError for an event that this version of the program does not know, or
-        whose bytes it cannot read.
+        whose bytes it cannot read, and for one of another slot.
         """
         found = (self._event(entry, name, body) for name, body in entry.events)
-        return tuple(event for event in found if event.run == self._run)
+        own = tuple(event for event in found if event.run == self._run)
+        other = next((event.slot for event in own if event.slot != entry.slot), None)
+        if other is not None:
+            subject = f"slot of {entry.signature[:16]}…"
+            raise LedgerFileError(subject, f"{other}, as in its event", entry.slot, _OTHER_FILE)
+        return own
 
     def _event(self, entry: Entry, name: str, body: bytes) -> Event:
         from troth_coordinator.chain.event_types import EVENT_TYPES  # noqa: PLC0415  (0.05 s)
@@ -105,8 +110,7 @@ class EntryReader:
             )
         try:
             decoded = self._codec.decode_event(start + body)
+            # The name is known, so its first bytes are.
+            return record.build({} if decoded is None else decoded[1], body)
         except ArtifactError as error:
             raise LedgerFileError(subject, "its borsh fields", error.found, _OTHER_FILE) from error
-        if decoded is None:  # the name is known, so its first bytes are
-            raise LedgerFileError(subject, "its borsh fields", "none", _OTHER_FILE)
-        return record.build(decoded[1], body)

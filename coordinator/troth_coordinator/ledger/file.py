@@ -13,8 +13,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, Final, Literal, Self
 
@@ -27,8 +28,11 @@ from troth_coordinator.ledger.entries import MAX_LINE_BYTES, Entry, EntryReader
 from troth_coordinator.ledger.errors import LedgerFileError
 from troth_coordinator.ledger.fold import Fold
 
+LEDGER_FILE: Final = "ledger.jsonl"
+"""The name of a ledger in the folder of a participant or of an archive, and in a store."""
 VERSION: Final = 1
 _ANOTHER = "Name another file; nothing was changed."
+_FROM_ANOTHER = "Read the run's transactions from another RPC node."
 
 _Hex32 = Annotated[str, Field(pattern="[0-9a-f]{64}")]
 _Key = Annotated[str, Field(max_length=44)]
@@ -84,19 +88,19 @@ class Ledger:
     @classmethod
     def of(cls, path: Path) -> Self:
         """Return the ledger in a file. Raises LedgerFileError, OSError."""
-        with path.open("rb") as stream:
+        with _opened(path) as stream:
             return cls(path, LedgerHead.of_line(stream.readline(MAX_LINE_BYTES), str(path)))
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries; a torn last line is none. Raises LedgerFileError, OSError."""
-        with self.path.open("rb") as stream:
+        with _opened(self.path) as stream:
             stream.readline(MAX_LINE_BYTES)
             yield from (entry for _, entry in _lines(stream, str(self.path)))
 
     def sound_entries(self) -> Iterator[Entry]:
         """Yield the entries that can be read, passing over damaged lines. Raises OSError."""
         reader = self.head.reader()
-        with self.path.open("rb") as stream:
+        with _opened(self.path) as stream:
             stream.readline(MAX_LINE_BYTES)
             for line in _chunks(stream):
                 try:
@@ -107,10 +111,19 @@ class Ledger:
                 yield entry
 
 
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A place in a ledger: its bytes, their fold, and their newest two signatures, oldest first."""
+
+    end: int = 0
+    fold: Fold = field(default_factory=Fold)
+    newest: tuple[str, ...] = ()
+
+
 class LedgerFile:
     """A ledger to append to, by one process at a time. Use `with`, or `close` it.
 
-    `fold` is that of all its entries, `last` the signature of the last one.
+    `fold` is that of all its entries, `newest` the signatures of the last two, oldest first.
     """
 
     def __init__(self, path: Path, head: LedgerHead) -> None:
@@ -121,21 +134,21 @@ class LedgerFile:
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.head, self.fold = path, head, Fold()
-        self.last: str | None = None
+        self.newest: tuple[str, ...] = ()
         self._reader = head.reader()
         self._whole = 0
-        self._proven: tuple[int, Fold, str | None] = (0, Fold(), None)
-        self._stream = path.open("ab", buffering=0)  # no bytes wait for a later write
+        self._proven = _Point()
+        self._stream = locked(path, begins=True)
         try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._take_up()
-        except BlockingIOError as error:
-            self._stream.close()
-            found = "another process that writes it"
-            raise LedgerFileError(str(path), "a ledger for us alone", found, _ANOTHER) from error
         except BaseException:
             self._stream.close()
             raise
+
+    @property
+    def last(self) -> str | None:
+        """The signature of the last entry."""
+        return self.newest[-1] if self.newest else None
 
     def append(self, entries: Iterable[Entry]) -> int:
         """Add entries in their order; return how many. All that precede a wrong one stay.
@@ -147,6 +160,10 @@ class LedgerFile:
         for entry in entries:
             before, proven = self.fold.copied(), self._proven
             line = entry.to_line()
+            if len(line) > MAX_LINE_BYTES:
+                found = f"{len(line)} bytes in {entry.signature}"
+                expected = f"an entry of at most {MAX_LINE_BYTES} bytes"
+                raise LedgerFileError(str(self.path), expected, found, _FROM_ANOTHER)
             self._fold(entry)
             try:
                 self._write(line)
@@ -154,8 +171,7 @@ class LedgerFile:
                 self.fold, self._proven = before, proven
                 self._cut(self._whole)
                 raise
-            self._whole += len(line)
-            self.last = entry.signature
+            self._add(len(line), entry)
             num_added += 1
         if num_added:
             os.fsync(self._stream.fileno())
@@ -163,9 +179,8 @@ class LedgerFile:
 
     def cut_to_proven(self) -> None:
         """Drop the entries from the newest close on: no later close has proven them."""
-        end, fold, last = self._proven
-        self.fold, self.last = fold.copied(), last
-        self._cut(end)
+        self.fold, self.newest = self._proven.fold.copied(), self._proven.newest
+        self._cut(self._proven.end)
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
@@ -186,19 +201,20 @@ class LedgerFile:
             if first.endswith(b"\n"):
                 self._check(LedgerHead.of_line(first, str(self.path)))
                 self._whole = len(first)
-                self._proven = (self._whole, Fold(), None)
+                self._proven = _Point(self._whole)
                 for size, entry in _lines(found, str(self.path)):
                     self._fold(entry)
-                    self._whole += size
-                    self.last = entry.signature
+                    self._add(size, entry)
                 self._cut(self._whole)
                 return
         if not self.head.to_line().startswith(first):
-            LedgerHead.of_line(first, str(self.path))
+            self._check(LedgerHead.of_line(first, str(self.path)))
+            found_line = f"{len(first)} bytes without the end of a line"
+            raise LedgerFileError(str(self.path), "the first line", found_line, _ANOTHER)
         self._cut(0)
         self._write(self.head.to_line())
         self._whole = len(self.head.to_line())
-        self._proven = (self._whole, Fold(), None)
+        self._proven = _Point(self._whole)
 
     def _check(self, found: LedgerHead) -> None:
         if found != self.head:
@@ -215,11 +231,45 @@ class LedgerFile:
         before = self.fold.copied()
         self.fold.absorb(events)
         if any(isinstance(event, RoundClosed) for event in events):
-            self._proven = (self._whole, before, self.last)
+            self._proven = _Point(self._whole, before, self.newest)
+
+    def _add(self, num_bytes: int, entry: Entry) -> None:
+        """Take note of an entry that is in the file now."""
+        self._whole += num_bytes
+        self.newest = (*self.newest[-1:], entry.signature)
 
     def _cut(self, end: int) -> None:
         self._stream.truncate(end)
         self._whole = end
+
+
+def locked(path: Path, *, begins: bool = False) -> IO[bytes]:
+    """Open a ledger to append to, which no other process may do until it is closed.
+
+    `begins`: it may be new. Raises LedgerFileError, OSError.
+    """
+    flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if begins else 0)
+    stream = open(_regular(path, flags), "ab", buffering=0)  # noqa: SIM115  no bytes wait
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        stream.close()
+        found = "another process that writes it"
+        raise LedgerFileError(str(path), "a ledger for us alone", found, _ANOTHER) from error
+    return stream
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return open(_regular(path, os.O_RDONLY), "rb")
+
+
+def _regular(path: Path, flags: int) -> int:
+    """Return the handle of a file. A FIFO makes nobody wait. Raises LedgerFileError, OSError."""
+    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise LedgerFileError(str(path), "a file", "something else", _ANOTHER)
+    return handle
 
 
 def _chunks(stream: IO[bytes]) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from solders.pubkey import Pubkey
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.ledger.entries import Entry
-from troth_coordinator.ledger.errors import LedgerHashError, LedgerOrderError
+from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LedgerFile
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.ledger.history import entries_after
@@ -32,12 +32,12 @@ async def follow(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: f
     """Append what has landed since the ledger's last entry; return how many entries.
 
     Where the answers do not fit, entries that no close has proven are dropped and read again,
-    once: the chain may have left a fork. Raises RpcError, OSError, and LedgerOrderError or
-    LedgerHashError where the RPC node contradicts itself or has forgotten transactions.
+    once: the chain may have left a fork. Raises RpcError, OSError, and LedgerError where the RPC
+    node contradicts itself or has forgotten transactions.
     """
     try:
         return await _append(client, ledger, pause_seconds)
-    except (LedgerOrderError, LedgerHashError, MalformedReplyError):
+    except (LedgerError, MalformedReplyError):
         ledger.cut_to_proven()
     return await _append(client, ledger, pause_seconds)
 
@@ -75,16 +75,21 @@ def compare(fold: Fold, run: RunView) -> Compared:
 
 
 async def _append(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float) -> int:
-    run, total = Pubkey.from_string(ledger.head.run), 0
-    found = entries_after(client, run, ledger.last, pause_seconds=pause_seconds)
-    async for chosen in _batches(found):
+    total = 0
+    async for chosen in new_entries(client, ledger, pause_seconds):
         total += ledger.append(chosen)  # in no thread: whoever cancels us closes the file
     return total
 
 
-async def _batches(entries: AsyncIterator[Entry]) -> AsyncIterator[list[Entry]]:
-    batch: list[Entry] = []
-    async for entry in entries:
+async def new_entries(
+    client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float = 0
+) -> AsyncIterator[list[Entry]]:
+    """Yield what has landed since the ledger's last entry, up to AT_ONCE entries at a time.
+
+    Raises as `entries_after`.
+    """
+    run, batch = Pubkey.from_string(ledger.head.run), list[Entry]()
+    async for entry in entries_after(client, run, ledger.newest, pause_seconds=pause_seconds):
         batch.append(entry)
         if len(batch) >= AT_ONCE:
             yield batch

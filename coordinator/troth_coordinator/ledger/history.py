@@ -8,7 +8,8 @@ Next: `file.py`, which takes the entries.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Container, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from solders.pubkey import Pubkey
@@ -18,25 +19,29 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.ledger.entries import Entry
 
-MOST_PAGES: Final = 10_000
-"""Pages of a thousand signatures each; an RPC node that sends more repeats itself."""
+MOST_PAGES: Final = 100_000
+"""Pages of a thousand signatures each; an RPC node that sends more has no end."""
+_METHOD: Final = "getSignaturesForAddress"
 
 
 async def entries_after(
     client: CoordinatorClient,
     run: Pubkey,
-    last: str | None = None,
+    newest: Sequence[str] = (),
     known: Container[str] = (),
     pause_seconds: float = 0,
 ) -> AsyncIterator[Entry]:
-    """Yield what landed after the transaction `last`, oldest first; all of it without one.
+    """Yield what landed after the last of the transactions `newest`, oldest first; else all of it.
 
+    The one before the last of `newest`, where there is one, tells the RPC node where to stop.
     Signatures that are `known` are left out and not asked for. Between two requests it waits for
     `pause_seconds`, to leave the RPC node to others. Ends before a transaction of which
     the RPC node has no record yet. Transactions without events of ours are left out. Raises
-    RpcError, EventsMissingError, and MalformedReplyError where the RPC node does not know `last`.
+    RpcError, EventsMissingError, and MalformedReplyError where the RPC node does not know the last
+    of `newest`, or repeats itself.
     """
-    for signature in reversed(await _signatures(client, run, last)):
+    history = _History(client, run)
+    async for signature in history.oldest_first(newest):
         if str(signature) in known:
             continue
         await asyncio.sleep(pause_seconds)
@@ -49,19 +54,60 @@ async def entries_after(
             yield Entry.of(record.slot, signature, own)
 
 
-async def _signatures(client: CoordinatorClient, run: Pubkey, last: str | None) -> list[Signature]:
-    """Return the transactions after `last`, newest first."""
-    found: list[Signature] = []
-    before: Signature | None = None
-    for _ in range(MOST_PAGES):
-        page = await client.rpc.signatures(run, before=before)
-        texts = [str(one) for one in page]
-        if last in texts:
-            return found + page[: texts.index(last)]
-        if not page:
-            break
-        found += page
-        before = page[-1]
-    if last is None:
-        return found
-    raise MalformedReplyError("getSignaturesForAddress", f"{last} is not among those of the run")
+@dataclass(slots=True)
+class _Pages:
+    """The way back through a history. Memory holds two pages of it, and where each one begins.
+
+    `starts`: the signature before which each page was asked for, newest page first.
+    """
+
+    first: list[Signature] = field(default_factory=list)
+    oldest: list[Signature] = field(default_factory=list)
+    starts: list[Signature | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    client: CoordinatorClient
+    run: Pubkey
+
+    async def oldest_first(self, newest: Sequence[str]) -> AsyncIterator[Signature]:
+        """Yield the signatures after the last of `newest`."""
+        last = newest[-1] if newest else None
+        until = Signature.from_string(newest[-2]) if len(newest) > 1 else None
+        try:
+            pages = await self._pages(last, until)
+        except MalformedReplyError:
+            if until is None:
+                raise
+            until = None  # an RPC node that forgot it may stop short
+            pages = await self._pages(last, until)
+        for signature in reversed(pages.oldest):
+            yield signature
+        for before in reversed(pages.starts[:-1]):
+            page = pages.first if before is None else await self._page(before, until)
+            for signature in reversed(page):
+                yield signature
+
+    async def _pages(self, last: str | None, until: Signature | None) -> _Pages:
+        """Walk back to `last`, or to the beginning."""
+        found, before, seen = _Pages(), None, set[Signature]()
+        while len(seen) < MOST_PAGES:
+            page = await self._page(before, until)
+            texts = [str(one) for one in page] if last else []
+            is_there = last in texts
+            found.oldest = page[: texts.index(last)] if last and is_there else page
+            found.first = found.first if found.starts else found.oldest
+            found.starts.append(before)
+            if is_there or (not page and last is None):
+                return found
+            if not page:
+                raise MalformedReplyError(_METHOD, f"{last} is not among those of the run")
+            before = page[-1]
+            if before in seen:
+                raise MalformedReplyError(_METHOD, f"{before} again, in a later page")
+            seen.add(before)
+        raise MalformedReplyError(_METHOD, f"more than {MOST_PAGES} pages")
+
+    async def _page(self, before: Signature | None, until: Signature | None) -> list[Signature]:
+        return await self.client.rpc.signatures(self.run, before=before, until=until)

@@ -28,11 +28,15 @@ class Merging:
     """The entries that several ledgers prove together.
 
     `fold` is that of what was yielded. `gap` says what is missing after it; "" without a gap.
+    Of ledgers that prove different things, each by closes of its own, the first one counts. Only
+    the Run account can tell which of them is the run's.
     """
 
     reader: EntryReader
     fold: Fold = field(default_factory=Fold)
     gap: str = ""
+    _round: int = 0
+    """The round after the last proven close."""
 
     def entries(self, ledgers: Sequence[Iterable[Entry]]) -> Iterator[Entry]:
         """Yield the entries in their order, to the end or to the first gap.
@@ -65,6 +69,8 @@ class Merging:
             fold = self.fold.copied()
             if stretch and self._takes(fold, stretch):
                 self.fold = fold
+                closed = _closed(self.reader.events(stretch[-1]))
+                self._round = self._round if closed is None else closed + 1
                 return stretch
         return []
 
@@ -78,9 +84,8 @@ class Merging:
 
     def _tail(self, union: _Known) -> Iterator[Entry]:
         """Yield what fits behind the last close."""
-        for entry in union.rest(self.fold.next_sequence):
-            events = self.reader.events(entry)
-            if any(isinstance(event, RoundClosed) for event in events):
+        for entry in union.rest(self.fold.next_sequence, self._round):
+            if _closed(self.reader.events(entry)) is not None:
                 return  # its stretch is not proven
             if self._takes(self.fold, [entry]):
                 yield entry
@@ -105,8 +110,8 @@ class _Known:
                 if isinstance(event, PLAIN):
                     self.plain[event.round][entry.signature] = entry
             return
-        closed = next((one.round for one in events if isinstance(one, RoundClosed)), None)
-        self.numbered.setdefault(numbers[0], (entry, numbers[0] + len(numbers), closed))
+        place = (entry, numbers[0] + len(numbers), _closed(events))
+        self.numbered.setdefault(numbers[0], place)
         self.newest = max(self.newest, numbers[-1])
 
     def stretch(self, number: int) -> list[Entry]:
@@ -121,14 +126,18 @@ class _Known:
             found.append(entry)
         return []
 
-    def rest(self, number: int) -> Iterator[Entry]:
-        """Yield the entries from the event of this number on, then the plain ones since."""
+    def rest(self, number: int, open_round: int) -> Iterator[Entry]:
+        """Yield the entries from the event of this number on, with the plain ones of a round."""
         found: list[Entry] = []
         while number in self.numbered:
             entry, number, _ = self.numbered[number]
             found.append(entry)
-        newest = self.plain[max(self.plain, default=0)].values()
-        yield from sorted([*found, *newest], key=_slot)
+        yield from sorted([*found, *self.plain[open_round].values()], key=_slot)
+
+
+def _closed(events: Iterable[Event]) -> int | None:
+    """Return the round that one of these events closes."""
+    return next((one.round for one in events if isinstance(one, RoundClosed)), None)
 
 
 def _slot(entry: Entry) -> int:

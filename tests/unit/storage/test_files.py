@@ -1,6 +1,7 @@
 """Atomic files, sealed records and folder locks."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_st
 
-from troth_client.runtime.files import FolderLock, atomic_stream, atomic_write, remove_temporaries
+from troth_client.runtime.files import (
+    FolderLock,
+    atomic_stream,
+    atomic_write,
+    read_regular,
+    remove_temporaries,
+)
 from troth_client.storage.sealed import DamagedFileError, Record, read_record, write_record
 
 
@@ -81,6 +88,29 @@ def test_a_lock_can_be_taken_again_after_release(tmp_path):
     lock.close()
     with FolderLock(tmp_path / "f"):
         pass
+
+
+def test_a_lock_that_is_a_link_changes_no_file_elsewhere(tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"secret")
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "lock").symlink_to(mine)
+    with pytest.raises(OSError, match="Too many levels"):
+        FolderLock(tmp_path / "f")
+    assert mine.read_bytes() == b"secret"
+
+
+def test_only_files_are_read_and_none_makes_us_wait(tmp_path):
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"12345")
+    assert read_regular(whole, 5) == b"12345"
+    assert read_regular(whole, 3) == b"1234", "one more byte shows that it is too long"
+    assert read_regular(tmp_path / "absent", 3) is None
+    assert read_regular(whole / "below", 3) is None
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(whole)
+    for name in ("pipe", "link", "."):
+        assert read_regular(tmp_path / name, 3) == b""
 
 
 ARRAYS = numpy_st.arrays(
