@@ -124,6 +124,36 @@ def test_a_pushed_set_is_kept_and_shown_once_an_open_audit_names_it(tmp_path):
 
 
 OTHER = opened.opened(round_=8)
+
+
+def test_what_was_judged_is_not_read_again_when_it_is_accepted(tmp_path, monkeypatch):
+    read = []
+    decode = openings.decode
+    monkeypatch.setattr(openings, "decode", lambda *args: (read.append(args), decode(*args))[1])
+    store = OpeningsStore(tmp_path)
+    store.want([wanted()])
+    data = AUDIT.data
+    store.judge(AUDIT.root, data)
+    store.accept(AUDIT.root, data)
+    assert len(read) == 1
+    assert store.shown(AUDIT.root) == data
+
+
+@pytest.mark.parametrize("change", ["other bytes", "another root", "the audit has ended"])
+def test_a_judgement_covers_the_bytes_and_the_audit_that_were_judged(tmp_path, change):
+    store = OpeningsStore(tmp_path)
+    store.want([wanted()])
+    judged = AUDIT.data
+    store.judge(AUDIT.root, judged)
+    if change == "the audit has ended":
+        store.want([])
+    root = OTHER.root if change == "another root" else AUDIT.root
+    data = bytes(len(judged)) if change == "other bytes" else judged
+    with pytest.raises(BlobRefusedError):
+        store.accept(root, data)
+    assert files(tmp_path) == []
+
+
 JUNK = bytes(len(AUDIT.data))
 
 
