@@ -1,5 +1,6 @@
 """The targets of the fleet's test processes, which find them here by name."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -46,3 +47,8 @@ def report_modules(path: str) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     Path(path).write_text(f"{'xml.dom.minidom' in sys.modules} {os.getppid() != parent.pid}")
+
+
+def report_frozen(path: str) -> None:
+    """Write how many objects garbage collection passes over in this process."""
+    Path(path).write_text(str(gc.get_freeze_count()))

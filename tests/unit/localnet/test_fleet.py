@@ -58,6 +58,13 @@ def test_modules_are_imported_by_the_server_and_not_by_us(tmp_path):
     assert report.read_text() == "True True"
 
 
+def test_garbage_collection_passes_over_the_modules_of_the_server(tmp_path):
+    report = tmp_path / "report"
+    with Fleet(targets.report_frozen, [str(report)]) as fleet:
+        assert fleet.wait(30)
+    assert int(report.read_text()) > 1_000
+
+
 def test_exit_codes_tell_return_exit_and_exception():
     with Fleet(targets.exit_with, [0, 3, 7]) as fleet:
         assert fleet.wait(30)
