@@ -174,7 +174,7 @@ def test_a_point_of_another_ledger_passes_nothing(archive, recorded, tmp_path):
 
     def edit(event: object) -> bytes | None:
         if isinstance(event, PayloadCommitted) and event.round == 1 and event.index == 0:
-            return swapped(event, event.header_hash, bytes(32))
+            return swapped(event, event.header_hash, b"\1" * 32)
         return None
 
     reforge(archive, edit)

@@ -7,11 +7,18 @@ Next: `auditor.py`, which folds the ledger.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Final
+
+from solders.pubkey import Pubkey
 
 from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
 from troth_audit.replay.told import Told
+from troth_coordinator.chain.addresses import run_address
+from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.rules.view import RunView
+
+_KEPT_FROM_CREATION: Final = ("config_hash", "manifest_hash", "genesis_root", "run_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,13 @@ class Word:
     source: str
     run: RunView
     is_archive: bool = False
+
+
+def origin(created: RunCreated, run: Pubkey, program: Pubkey) -> Iterator[Finding]:
+    """Yield whether the run's address is another one than its creator's run id leads to."""
+    expected = run_address(created.authority, created.run_id, program)
+    if expected != run:
+        yield discrepancy(Rule.RUN_ACCOUNT, f"the address {expected} by its run id", run)
 
 
 def differences(words: Sequence[Word]) -> Iterator[Finding]:
@@ -68,8 +82,16 @@ def compare(
 def _created(word: Word, told: Told) -> Iterator[Finding]:
     if told.created is None:
         return
-    for name in ("config_hash", "manifest_hash", "genesis_root", "run_id"):
-        one, other = getattr(word.run, name), getattr(told.created, name)
+    event = told.created
+    of_event = {
+        **{name: getattr(event, name) for name in _KEPT_FROM_CREATION},
+        "authority": bytes(event.authority),
+        "council": bytes(event.council),
+        "created": event.params,
+        "created_slot": event.slot,
+    }
+    for name, other in of_event.items():
+        one = getattr(word.run, name)
         if one != other:
             yield _differs(word, name, one, other)
 

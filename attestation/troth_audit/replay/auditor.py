@@ -271,6 +271,10 @@ class Auditor(Generic[Decoded]):
     def _take(self, entry: Entry) -> None:
         events = self.reader.events(entry)
         self._fold.absorb(events)
+        slots = {event.slot for event in events} - {entry.slot}
+        if slots:
+            expected, found = f"events of slot {entry.slot}", f"of slot {min(slots)}"
+            self.report.add([discrepancy(Rule.CHAIN_HASH, expected, found)])
         for event in events:
             for checker in self.checkers:
                 self.report.add(checker.check(event))

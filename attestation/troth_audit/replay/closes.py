@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from troth_audit.replay.findings import Finding, Rule, discrepancy
+from troth_audit.replay.recount_script import place_of
 from troth_audit.replay.told import RoundTold, Told
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_rounds import (
@@ -28,7 +29,7 @@ from troth_coordinator.rules.root import (
     decide_root_only,
     root_vote,
 )
-from troth_coordinator.rules.view import RoundFlag
+from troth_coordinator.rules.view import RoundFlag, RunView
 
 
 @dataclass(slots=True)
@@ -40,9 +41,14 @@ class Closes:
     num_rounds: int = 0
     num_void: int = 0
     _next: tuple[int, int] = field(default=(0, 0))
+    _next_checkpoint: int | None = None
+    _owes_checkpoint: bool = False
 
     def check(self, event: Event) -> Iterator[Finding]:
         """Yield what does not fit; see `Checker`."""
+        if self._owes_checkpoint and not isinstance(event, CheckpointStored):
+            self._owes_checkpoint = False
+            yield discrepancy(Rule.CHECKPOINT, "CheckpointStored", event.name, place_of(event)[0])
         if isinstance(event, RoundOpened):
             yield from self._opened(event)
         elif isinstance(event, RoundClosed):
@@ -51,6 +57,15 @@ class Closes:
             yield from self._stored(event)
         elif isinstance(event, PayloadStruck):
             self.forced = event.open_round
+
+    def end(self, run: RunView | None) -> Iterator[Finding]:
+        """Yield where the Run account has other numbers; see `Ending`."""
+        ours = {"round": self._next[0], "cursor": self._next[1]}
+        ours |= {"next_checkpoint_round": self._checkpoint_from()}
+        for name, value in ours.items():
+            if run is not None and getattr(run, name) != value:
+                found = f"{name} {getattr(run, name)}"
+                yield discrepancy(Rule.RUN_ACCOUNT, f"{name} {value}", found)
 
     def counts(self) -> Mapping[str, int]:
         """Return the closed rounds, and those of them that closed void."""
@@ -95,6 +110,8 @@ class Closes:
                 yield discrepancy(Rule.CLOSE, f"{name} {value:#x}", found, number)
         yield from self._outsiders(event)
         yield from self._decision(round_, event)
+        is_due = round_.opened.root_only or number >= self._checkpoint_from()
+        self._owes_checkpoint = is_due and not event.flags & RoundFlag.VOID
 
     def _outsiders(self, event: RoundClosed) -> Iterator[Finding]:
         for name, acted, due in (
@@ -131,16 +148,38 @@ class Closes:
         params = self.told.params
         return params is None or event.slot > self.told.phase_ends + params.close_grace_slots
 
+    def _checkpoint_from(self) -> int:
+        """Return the round from which on a close stores a checkpoint."""
+        if self._next_checkpoint is None:
+            return 0 if self.told.params is None else self.told.params.checkpoint_every
+        return self._next_checkpoint
+
     def _stored(self, event: CheckpointStored) -> Iterator[Finding]:
+        if not self._owes_checkpoint:
+            yield discrepancy(Rule.CHECKPOINT, "no checkpoint yet", event.name, event.round)
+        self._owes_checkpoint = False
+        since, params = self._checkpoint_from(), self.told.params
+        if event.round >= since and params is not None and params.checkpoint_every:
+            every = params.checkpoint_every
+            self._next_checkpoint = since + ((event.round - since) // every + 1) * every
+        before = self.told.stored
+        is_new = before is None or before.round != event.round
+        if event.created != is_new:
+            yield discrepancy(
+                Rule.CHECKPOINT, f"created {is_new}", f"created {event.created}", event.round
+            )
         round_ = self.told.newest
         closed = None if round_ is None else round_.closed
         if round_ is None or closed is None or closed.canonical_root != event.root:
             found = f"{event.root.hex()} of round {event.round}"
             yield discrepancy(Rule.CHECKPOINT, "the root of the last close", found, event.round)
-        elif (event.round, event.cursor) != (round_.number, round_.opened.cursor):
-            expected = f"round {round_.number}, cursor {round_.opened.cursor}"
-            found = f"round {event.round}, cursor {event.cursor}"
+        elif _named(event) != _named(round_.opened):
+            expected, found = _named(round_.opened), _named(event)
             yield discrepancy(Rule.CHECKPOINT, expected, found, event.round)
+
+
+def _named(event: RoundOpened | CheckpointStored) -> str:
+    return f"round {event.round}, cursor {event.cursor}, epoch {event.epoch}"
 
 
 def _decide(round_: RoundTold, event: RoundClosed) -> Decision:

@@ -26,6 +26,7 @@ class Rule(StrEnum):
     RUN_ACCOUNT = "run account"
     CONFIG = "config"
     MANIFEST = "manifest"
+    PHASE = "phases of a run"
     ROUND_SETS = "sets of a round"
     CLOSE = "close of a round"
     HEADER = "header"

@@ -16,7 +16,7 @@ Every field of a decision is recomputed exactly. These are the exceptions:
 - A withdrawal in part is an owner's choice: it is at most the stake above the minimum.
 - Leavers and the short stay for a root-only step. The next open shows whether it was one.
 - The signer, the challenger and the payer of rents are taken as told. So are the new parameters of
-  a request, if a run can have them, and the moments of phases and pauses.
+  a request, if an update may go so far.
 - The sets and the root that a round closes with are taken from its close, which has a check of its
   own. The evidence behind a verdict is not judged here.
 """
@@ -35,9 +35,11 @@ from troth_audit.replay import recount_seeds as seeds
 from troth_audit.replay import recount_sentence as sentences
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.findings import Finding, Rule, discrepancy
+from troth_audit.replay.recount_acts import check_act, is_known
 from troth_audit.replay.recount_money import totals
+from troth_audit.replay.recount_phases import Phases
 from troth_audit.replay.recount_script import Expected, Script, place_of
-from troth_audit.replay.recount_state import Books, MisfitError
+from troth_audit.replay.recount_state import Books, MisfitError, standing_of
 from troth_audit.replay.told import Told
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.chain import event_types_life as of_life
@@ -50,6 +52,7 @@ from troth_coordinator.rules.view import RunView
 
 SCRIPTS: Final[Mapping[type[Event], Callable[[Books, Any], Script]]] = {
     of_life.RunFunded: life.funded,
+    of_life.ParamsRequested: life.params_requested,
     of_life.ParamsApplied: life.params_applied,
     of_life.ParticipantJoined: life.joined,
     of_life.RecordMoved: life.record_moved,
@@ -112,12 +115,27 @@ class Recount:
 
     def __init__(self, told: Told, run: bytes) -> None:
         self.books = Books(told, run)
+        self.phases = Phases(self.books)
         self._script: Script | None = None
         self._expected: Expected | None = None
         self._held: list[Event] = []
 
     def check(self, event: Event) -> Iterator[Finding]:
         """Yield what of an event does not follow from those before it."""
+        try:
+            yield from check_act(self.phases, event)
+            yield from self.phases.check(event)
+        except (MisfitError, RulesError) as error:
+            yield _misfit(error, event)
+        if not is_known(event):
+            return
+        yield from self._recount(event)
+        try:
+            self.phases.note(event)
+        except (MisfitError, RulesError) as error:
+            yield _misfit(error, event)
+
+    def _recount(self, event: Event) -> Iterator[Finding]:
         if isinstance(event, of_rounds.CheckpointStored):
             return
         if self._script is not None and isinstance(event, _expected_type(self._expected)):
@@ -140,6 +158,11 @@ class Recount:
             found = getattr(run, name)
             if found != value:
                 yield discrepancy(Rule.VAULT, f"{name} {value}", f"{name} {found}")
+        yield from self.phases.differences(run)
+        for name, value in standing_of(self.books).items():
+            found = getattr(run, name)
+            if found != value:
+                yield discrepancy(Rule.RUN_ACCOUNT, f"{name} {value}", f"{name} {found}")
 
     def _start_all(self, event: Event) -> Iterator[Finding]:
         held, self._held = self._held, []
@@ -232,8 +255,6 @@ def _take_in(books: Books, event: Event) -> None:
             members.phase_started(books, event)
         case of_life.ParticipantAdmitted():
             books.owner(bytes(event.owner))
-        case of_life.ParamsRequested():
-            books.requested = event.slot, event.params
         case of_life.SessionKeySet():
             books.entry(event.index).has_next_session = event.at_next_open
         case of_life.RunPaused():

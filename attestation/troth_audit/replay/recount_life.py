@@ -23,8 +23,10 @@ from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
 from troth_coordinator.rules.ids import NO_INDEX, NONE
 from troth_coordinator.rules.params_checks import jury_duty_slots
+from troth_coordinator.rules.params_update import check_update
+from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import EntryFlag, Status
+from troth_coordinator.rules.view import EntryFlag, Role, Status
 
 _UNDERWAY = (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN, Phase.PAUSED)
 _GONE = (Status.LEFT, Status.BARRED)
@@ -37,8 +39,31 @@ def funded(books: Books, event: of_life.RunFunded) -> Script:
     yield Expected(of_life.RunFunded, Rule.VAULT, fields)
 
 
+def params_requested(books: Books, event: of_life.ParamsRequested) -> Script:
+    """Let new parameters wait, if an update may go so far (program: `state/params_update.rs`)."""
+    created = books.told.created
+    if created is not None:
+        check_update(created.params, books.params, event.params)
+    _require_payable(books, event.params)
+    books.requested = event.slot, event.params
+    yield Expected(of_life.ParamsRequested, Rule.RUN_ACCOUNT, {})
+
+
+def _require_payable(books: Books, params: ParamsView) -> None:
+    """Raise MisfitError for a higher reward that the pool cannot pay for an epoch."""
+    present = [entry for _, entry in books.members() if entry.is_present]
+    num_trainers = sum(bool(entry.roles & Role.TRAINER) for entry in present)
+    num_payloads = max(num_trainers, books.params.min_members) * books.params.rounds_per_epoch
+    cost = params.reward_per_payload * num_payloads
+    is_raise = params.reward_per_payload > books.params.reward_per_payload
+    if is_raise and cost > books.pool:
+        raise MisfitError(Rule.RUN_ACCOUNT, f"a pool of {cost} lamports", books.pool)
+
+
 def params_applied(books: Books, _: of_life.ParamsApplied) -> Script:
     """Put the parameters in force that waited, at the start of an epoch and after their delay."""
+    if books.requested is not None:
+        _require_payable(books, books.requested[1])
     per_epoch, (slot, params) = books.params.rounds_per_epoch, books.requested or (NONE, None)
     least = slot + books.params.param_delay_slots
     fields = {"epoch": books.round // per_epoch, "params": params}

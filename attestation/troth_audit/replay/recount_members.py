@@ -5,6 +5,8 @@ a round. Never: takes stakes; `recount_life.py` does.
 Next: `recount_rounds.py` for the rounds.
 """
 
+from dataclasses import dataclass
+
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.findings import Rule
@@ -102,18 +104,34 @@ def end_probations(books: Books, entries: list[tuple[int, Entry]]) -> dict[str, 
     return {"ended": sum(one for one, _ in ended), "returned": returned}
 
 
-def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> Script:
-    """Make the ready active if they suffice, the absent inactive."""
-    pending = trainers = ready_ = 0
-    stored, _ = books.stored_root
+@dataclass(slots=True)
+class Attendance:
+    """Those who are there while no round is open; all of these but `present` are pending."""
+
+    pending: int = 0
+    trainers: int = 0
+    ready: int = 0
+    present: int = 0
+
+
+def attendance(books: Books) -> Attendance:
+    """Return the participants of a run in which no round is open."""
+    found, (stored, _) = Attendance(present=books.present()), books.stored_root
     for one, entry in books.members():
         if entry.status != Status.PENDING:
             continue
-        pending |= one
-        trainers |= one if entry.roles & Role.TRAINER else 0
+        found.pending |= one
+        found.trainers |= one if entry.roles & Role.TRAINER else 0
         is_ready = entry.ready is not None and entry.ready[0] == stored
-        ready_ |= one if is_ready and not entry.is_short(books.params) else 0
-    suffices = count(ready_) >= books.params.min_members and bool(ready_ & trainers)
+        found.ready |= one if is_ready and not entry.is_short(books.params) else 0
+    return found
+
+
+def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> Script:
+    """Make the ready active if they suffice, the absent inactive."""
+    found = attendance(books)
+    pending, ready_ = found.pending, found.ready
+    suffices = count(ready_) >= books.params.min_members and bool(ready_ & found.trainers)
     fields = {
         "round": books.round,
         "ready": ready_ if suffices else 0,

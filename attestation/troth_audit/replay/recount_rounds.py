@@ -28,22 +28,18 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     params = books.params
     books.epoch = books.round // params.rounds_per_epoch
     sets = members.sets_at_open(books, keeps_going=event.root_only)
-    staying = members.sets_at_open(books, keeps_going=False)
-    is_root_only = (
-        books.round >= params.max_rounds
-        or not staying.trainers
-        or count(staying.members) < params.min_members
-    )
     expected = {
         "round": books.round,
         "epoch": books.epoch,
-        "root_only": is_root_only,
+        "root_only": is_last_step(books),
         "members": sets.members,
         "trainers": sets.trainers,
         "eligible": sets.eligible,
         "is_new": sets.is_new,
     }
     yield Expected(of_rounds.RoundOpened, Rule.ROUND_SETS, expected)
+    if is_update_due(books, event.slot):
+        raise MisfitError(Rule.RUN_ACCOUNT, "ParamsApplied before this open", "none")
     books.phase = Phase.COOLDOWN if event.root_only else Phase.COMMIT
     books.lost_seeds &= ~(1 << books.round % 64)
     round_ = RoundBook(
@@ -62,6 +58,22 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
         if sets.trainers & one and is_kept and not event.root_only:
             round_.previous[entry.index] = entry.last_included
     books.ring[books.round % params.ring] = round_
+
+
+def is_update_due(books: Books, slot: int) -> bool:
+    """Whether parameters wait that must be in force now. A raise may wait for the pool."""
+    if books.requested is None or books.round % books.params.rounds_per_epoch:
+        return False
+    requested, params = books.requested
+    is_raise = params.reward_per_payload > books.params.reward_per_payload
+    return slot >= requested + books.params.param_delay_slots and not is_raise
+
+
+def is_last_step(books: Books) -> bool:
+    """Whether a root-only step ends the stretch of rounds, in place of another round."""
+    staying = members.sets_at_open(books, keeps_going=False)
+    are_few = not staying.trainers or count(staying.members) < books.params.min_members
+    return books.round >= books.params.max_rounds or are_few
 
 
 def closed(books: Books, event: of_rounds.RoundClosed) -> Script:

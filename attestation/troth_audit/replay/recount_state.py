@@ -8,7 +8,7 @@ All of it is bounded: 64 entries, the rounds of the ring, the open audits, and t
 accounts are open.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from troth_attestation.verdict import VerdictKind
@@ -375,3 +375,25 @@ def less(have: int, part: int, rule: Rule = Rule.VAULT) -> int:
     if part > have:
         raise MisfitError(rule, f"at most {have} lamports", part)
     return have - part
+
+
+def standing_of(books: Books) -> Mapping[str, object]:
+    """Return what the Run account says beside money and phase."""
+    return {
+        "round": books.round,
+        "epoch": books.epoch,
+        "base_round": books.base_round,
+        "void_streak": books.void_streak,
+        "root_round": books.stored_root[0],
+        "root": books.stored_root[1],
+        "paused_at_slot": books.paused_at,
+        "pause_total_slots": books.pause_total,
+        "lost_seeds": books.lost_seeds,
+        "audit_epoch": books.audit_epoch,
+        "sampled": books.sampled,
+        "accused": books.accused,
+        "convicted": tuple(books.convicted),
+        "num_audits": len(books.audits),
+        "num_participants": len(books.owners),
+        "params": books.told.params,
+    }

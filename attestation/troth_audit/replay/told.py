@@ -78,6 +78,8 @@ class Told:
     restart: tuple[int, int] | None = None
     """From the end of a Warmup to its first open: this round, and that of the stored root."""
     stored: of_rounds.CheckpointStored | None = None
+    is_closed: bool = False
+    """Whether the run's accounts were closed: nothing comes after that."""
     members: dict[int, Member] = field(default_factory=dict)
     rounds: dict[int, RoundTold] = field(default_factory=dict)
     newest: RoundTold | None = None
@@ -99,6 +101,15 @@ class Told:
     @_take.register
     def _(self, event: of_life.RunCreated) -> None:
         self.created, self.params = event, event.params
+
+    @_take.register
+    def _(self, event: of_life.RunClosed) -> None:
+        self.is_closed = True
+
+    @_take.register
+    def _(self, event: of_life.RunResumed) -> None:
+        if self.phase_ends != NONE:
+            self.phase_ends += event.paused_slots
 
     @_take.register
     def _(self, event: of_life.ParamsApplied) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from solders.pubkey import Pubkey
 
+from troth_audit.replay.account import origin
 from troth_audit.replay.auditor import Auditor
 from troth_audit.replay.closes import Closes
 from troth_audit.replay.findings import Finding
@@ -35,20 +36,22 @@ class Done:
 
 def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
     """Audit a run from its ledger to the end; whatever is wrong is in the report."""
-    created = created_by(inputs.ledger)
+    created, head = created_by(inputs.ledger), inputs.ledger.head
     early: list[Finding] = []
     period = 1 if created is None else created.params.residual_rounds
     told = Told(residual_rounds=period)
     with ThreadPoolExecutor(plan.num_threads, "audit") as threads:
-        replay = None if created is None else prepare(inputs, plan, created, threads, early)
+        replay = None
+        if created is not None:
+            early += origin(created, *(Pubkey.from_string(one) for one in (head.run, head.program)))
+            replay = prepare(inputs, plan, created, threads, early)
         if replay is not None:
             replay.on_round = on_round
             early += replay.found  # of an earlier process
         series = Series(told)
-        run = bytes(Pubkey.from_string(inputs.ledger.head.run))
+        run = bytes(Pubkey.from_string(head.run))
         checkers: list[Checker] = [Closes(told), Recount(told, run), Tally(told), series]
-        reader = inputs.ledger.head.reader()
-        auditor = Auditor(reader, told, replay, checkers, inputs.words)
+        auditor = Auditor(head.reader(), told, replay, checkers, inputs.words)
         auditor.report.add(early)
         auditor.report.sources = tuple(word.source for word in inputs.words)
         auditor.report.is_offline = inputs.is_offline

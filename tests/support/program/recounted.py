@@ -4,8 +4,11 @@ So a rule that the program and the auditor understand differently fails the test
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from operator import attrgetter
+from typing import Any
+
+from solders.pubkey import Pubkey
 
 from troth_audit.replay.findings import Finding
 from troth_audit.replay.recount import Recount
@@ -86,6 +89,7 @@ class Recounted:
         books = self.recount.books
         recounted = asdict(totals(books))
         assert recounted == {name: getattr(run, name) for name in recounted}
+        assert list(self.recount.end(run)) == []
         for index, entry in books.entries.items():
             view = entries[index]
             assert ENTRY_OF(entry) == ENTRY_OF(view), (index, OF_ENTRY)
@@ -95,3 +99,41 @@ class Recounted:
             assert entry.misses.in_row == view.misses_in_row, index
         statuses = [entry.status for entry in entries]
         assert statuses.count(Status.EMPTY) == len(entries) - len(books.entries)
+
+
+def other(value: object) -> object:
+    """Another value of the same type."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case bytes():
+            return bytes([*value[:-1], value[-1] ^ 1])
+        case Pubkey():
+            return Pubkey(bytes([*bytes(value)[:-1], bytes(value)[-1] ^ 1]))
+        case str():
+            return value + "x"
+        case tuple():
+            return (other(value[0]), *value[1:])
+        case _:
+            raise AssertionError(f"no other value of {value!r}")
+
+
+def changed(events: Sequence[Event], at: int, field: str) -> list[Event]:
+    """The events with another value in one field of one of them."""
+    event = events[at]
+    values: dict[str, Any] = {field: other(getattr(event, field))}
+    forged = replace(event, **values)
+    return [*events[:at], forged, *events[at + 1 :]]
+
+
+def places(events: Sequence[Event], name: str) -> list[int]:
+    """The positions of the events with a name."""
+    return [at for at, event in enumerate(events) if event.name == name]
+
+
+def telling(events: Sequence[Event], name: str, field: str) -> int:
+    """The first event of that name in which the field is not zero, or else the first."""
+    found = places(events, name)
+    return next((at for at in found if getattr(events[at], field)), found[0])

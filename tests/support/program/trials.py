@@ -4,13 +4,16 @@ Owns: three runs as lists of events. Never: asserts anything about the program; 
 Next: recounted.py for the reader of these events.
 """
 
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from support.program.audits import LAZY, MISMATCH, OK
 from support.program.cases import PAYLOAD, ROOT, CaseDriver
 from support.program.rounds import RoundDriver
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules.ids import Lamports
 
 
 @cache
@@ -78,4 +81,34 @@ def paid() -> tuple[Event, ...]:
     driver.send(life.withdraw_stake(driver.at, first.pubkey(), 0), first)
     driver.send(life.withdraw_stake(driver.at, fourth.pubkey(), 0), fourth)
     driver.send(life.claim_reward(driver.at, second.pubkey()), second)
+    return tuple(driver.ledger.events)
+
+
+@cache
+def moved() -> tuple[Event, ...]:
+    """Play pauses, new parameters, new keys and addresses, checkpoints, and a stop by voids."""
+    changes: dict[str, Any] = {"max_pause_slots": 300, "checkpoint_every": 2, "rounds_per_epoch": 2}
+    changes |= {"vesting_slots": 9_000, "unbond_slots": 9_000}
+    driver = RoundDriver(4, param_delay_slots=10, **changes)
+    authority, first = driver.authority.pubkey(), driver.owners[0]
+    driver.start()
+    longer = driver.params.attest_slots + 1
+    params = replace(driver.run.params, reward_per_payload=Lamports(500), attest_slots=longer)
+    driver.send(life.update_params(driver.at, authority, params), driver.authority)
+    driver.send(life.pause_run(driver.at, authority), driver.authority)
+    driver.play(1)
+    driver.chain.advance(50)
+    driver.send(life.resume_run(driver.at, authority, 1), driver.authority)
+    driver.play(2)
+    session = driver.sessions[0].pubkey()
+    driver.send(life.set_session_key(driver.at, first.pubkey(), session), first)
+    driver.send(life.set_endpoint(driver.at, first.pubkey(), "http://elsewhere"), first)
+    for _ in range(3):
+        driver.freeze_old_seed()
+        driver.commit_all()
+        driver.run_out()
+        driver.chain.advance(driver.run.params.close_grace_slots + 1)
+        driver.close_void()
+    driver.chain.advance(driver.run.params.halt_slots + 1)
+    driver.advance_phase()
     return tuple(driver.ledger.events)
