@@ -29,6 +29,7 @@ from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.errors import MalformedPayloadError
+from troth_client.compression.kernels.choice import has_compiled
 from troth_client.compression.known_answer import COMPILED_FROM_TILES, ApplyPath, choose_path
 from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
@@ -42,14 +43,14 @@ from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.schedule import constants_of
 
 SUFFIX = ".weights"
-MANY_ROUNDS = 300
-"""A replay of so many rounds is worth the start of compiled kernels, however small the model."""
+MANY_ROUNDS, SOME_ROUNDS = 300, 100
+"""Replays that are worth compiling kernels, and loading compiled ones, however small the model."""
 
 
 def replay_path(config: RunConfig, num_rounds: int) -> ApplyPath:
     """Return the way to apply so many rounds: compiled kernels are worth their start for many."""
     num_tiles = TileLayout.from_shapes(trainable_shapes(config.model)).num_tiles
-    is_long = num_rounds >= MANY_ROUNDS
+    is_long = num_rounds >= (SOME_ROUNDS if has_compiled() else MANY_ROUNDS)
     return choose_path("cpu", num_tiles=max(num_tiles, COMPILED_FROM_TILES if is_long else 0))
 
 

@@ -226,10 +226,16 @@ print(path.kernels, path.reason, path.note)
 """
 
 
-def asked(**settings):
+SAVED = """
+from troth_client.compression.kernels.choice import has_compiled
+print(has_compiled())
+"""
+
+
+def asked(script=ASKING, **settings):
     """Return what a process of its own says: numba looks for its cache when it sees a function."""
     run = subprocess.run(
-        [sys.executable, "-c", ASKING],
+        [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=False,
@@ -246,9 +252,11 @@ def test_a_cache_that_cannot_be_written_leaves_torch_and_a_note():
 
 
 @pytest.mark.long(reason="compiles the kernels anew")
-def test_a_damaged_cache_leaves_torch_and_a_note(tmp_path):
+def test_a_first_process_leaves_kernels_for_others_and_a_damaged_cache_torch_and_a_note(tmp_path):
     settings = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_LOCATOR_CLASSES": LOCATOR}
+    assert asked(SAVED, **settings) == "False\n"
     assert asked(**settings).startswith("Kernels(")
+    assert asked(SAVED, **settings) == "True\n"
     for ending in (".nbi", ".nbc"):
         kept = {path: path.read_bytes() for path in tmp_path.rglob(f"*{ending}")}
         assert kept

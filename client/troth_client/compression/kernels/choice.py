@@ -45,6 +45,15 @@ def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float,
     return (None, wrong) if wrong else (kernels, "")
 
 
+def has_compiled() -> bool:
+    """Whether an earlier process has compiled the kernels of the processor: then they load soon."""
+    try:
+        from troth_client.compression.kernels import apply, encode, panel  # noqa: PLC0415
+    except (ImportError, RuntimeError):
+        return False
+    return panel.is_saved(encode.encode_tiles) and panel.is_saved(apply.apply_tiles)
+
+
 def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
     """Return the kernels that Triton compiles for a GPU, or interprets on a processor."""
     try:

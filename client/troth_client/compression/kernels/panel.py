@@ -9,6 +9,7 @@ Numba's own vectoriser keeps such sums in memory and is several times slower.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
@@ -45,6 +46,12 @@ def entry(function: Function) -> Function:
     """
     decorated: Function = njit(nogil=True, cache=True)(function)
     return decorated
+
+
+def is_saved(function: Callable[..., object]) -> bool:
+    """Whether a process has left an `entry` in the cache, so that it loads and need not compile."""
+    stats = getattr(function, "stats", None)  # of numba's dispatcher; none where it is switched off
+    return stats is not None and any(Path(stats.cache_path).glob(f"*.{function.__name__}-*.nbi"))
 
 
 def part(function: Function) -> Function:
