@@ -4,12 +4,13 @@ Owns: the chain, the run, one counting pair of proxies per participant, and the 
 per participant and round, and per day. `--json` writes it for scripts/gen/results.py.
 Never: times anything. Next: `troth_simulation/faults/rpc_proxy.py`, which counts.
 
-python scripts/bench/rpc_traffic.py [--members N] [--rounds N] [--seconds S] [--json FILE]
+python scripts/bench/rpc_traffic.py [--members N] [--rounds N] [--seconds S] [--ledger]
 """
 
 import argparse
 import asyncio
 import json
+import os
 import socket
 import sys
 import tempfile
@@ -29,6 +30,7 @@ from troth_client.telemetry.events import EventList
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.priority import DEFAULT_POLICY, PriorityPolicy
+from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.settings import RunSettings
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet, preload
@@ -59,7 +61,8 @@ PURPOSES = {
     "sendTransaction": "sends",
     "getSignatureStatuses": "sends",
     "getBlockHeight": "sends",
-    "getTransaction": "sends",
+    "getTransaction": "ledger",
+    "getSignaturesForAddress": "ledger",
     "getRecentPrioritizationFees": "sends",
 }
 """The purpose of each method; rounds that audits read count as looks."""
@@ -76,6 +79,7 @@ class TrafficOptions(DemoOptions):
     audited_ppm: int = 100_000
     """Payloads that are audited; on a public cluster this share, once nobody is new."""
     has_websocket: bool = True
+    keeps_ledger: bool = False
 
     def settings(self) -> RunSettings:
         """Return the run's settings: the config's, with room for the members."""
@@ -190,6 +194,8 @@ class Measured:
     seconds_per_round: float
     requests: dict[str, float]
     num_bytes: dict[str, float]
+    cpu_seconds: float
+    """Processor seconds of a round, with the gradient."""
 
     @property
     def requests_per_second(self) -> float:
@@ -210,6 +216,7 @@ class Measured:
             lines.append(f"  {name:22} {purpose:7} {asked:7.1f} {self.num_bytes[name]:12,.0f} B")
         lines.append(f"  {self.requests_per_second:.2f} requests a second")
         lines.append(f"  {self.gigabytes_per_day:.3f} GB a day")
+        lines.append(f"  {self.cpu_seconds:.3f} processor seconds a round")
         return "\n".join(lines)
 
 
@@ -234,10 +241,11 @@ async def measure(options: TrafficOptions, num_rounds: int, seconds: float) -> M
             first = await reached.wait(lambda run: run > 0)
             for line in lines:
                 line.forget()
-            begun = time.monotonic()
+            begun, worked = time.monotonic(), _cpu_seconds(fleet.pids)
             last = await reached.wait(lambda run: run >= first + num_rounds)
             took = time.monotonic() - begun
-            return _averages(lines, last - first, took)
+            worked = _cpu_seconds(fleet.pids) - worked
+            return _averages(lines, last - first, took, worked)
 
 
 def _participants(
@@ -253,6 +261,7 @@ def _participants(
                     rpc_urls=(line.http.url,),
                     poll_seconds=0.4,
                     priority=PriorityPolicy.parse(DEFAULT_POLICY),
+                    ledger=process.folder / LEDGER_FILE if options.keeps_ledger else None,
                 ),
             ),
             seconds,
@@ -276,7 +285,13 @@ class Rounds:
             await asyncio.sleep(0.2)
 
 
-def _averages(lines: Sequence[Line], num_rounds: int, took: float) -> Measured:
+def _cpu_seconds(pids: Sequence[int]) -> float:
+    """Return what these processes have used so far."""
+    found = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
+    return sum(int(one[11]) + int(one[12]) for one in found) / os.sysconf("SC_CLK_TCK")
+
+
+def _averages(lines: Sequence[Line], num_rounds: int, took: float, worked: float) -> Measured:
     requests: Counter[str] = Counter()
     num_bytes: Counter[str] = Counter()
     for line in lines:
@@ -290,6 +305,7 @@ def _averages(lines: Sequence[Line], num_rounds: int, took: float) -> Measured:
         took / num_rounds,
         {name: count / each for name, count in requests.items()},
         {name: count / each for name, count in num_bytes.items()},
+        worked / each,
     )
 
 
@@ -326,6 +342,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=24.0, help="of one gradient")
     parser.add_argument("--audited-ppm", type=int, default=100_000, help="share of payloads")
     parser.add_argument("--no-websocket", action="store_true", help="nodes without pushes")
+    parser.add_argument("--ledger", action="store_true", help="members keep a ledger")
     parser.add_argument("--slot-ms", type=int, default=400)
     parser.add_argument("--out", type=Path, help="folder for logs; without it they are removed")
     parser.add_argument("--json", type=Path, help="file for the numbers")
@@ -337,6 +354,7 @@ def main() -> int:
             slot_milliseconds=arguments.slot_ms,
             audited_ppm=arguments.audited_ppm,
             has_websocket=not arguments.no_websocket,
+            keeps_ledger=arguments.ledger,
             seed=1,
         )
         found = asyncio.run(measure(options, arguments.rounds, arguments.seconds))

@@ -76,6 +76,15 @@ def test_an_archive_that_is_killed_goes_on_and_is_whole_in_the_end(bench, begin)
     assert found["chain_hash"] == run_account(bench, run).chain_hash.hex()
     copied = bench.cli.json("archive", "check", copy)
     assert copied == found, "a store has the layout of a folder"
+    whole = f"file://{bench.folder / 'objects'}"
+    work = ("--work", bench.folder / "work", "--rpc", bench.rpc, "--from", f"file://{copy}")
+    third = begin(("archive", run, "--out", whole, *work), "third")
+    third.wait_for("archive_round round=1")
+    third.signal(signal.SIGTERM)
+    code, values = third.end()
+    assert code == 0, third.notes()
+    assert values["out"] == whole
+    assert bench.cli.json("archive", "check", bench.folder / "objects") == found
     assert "manifest whole" in bench.cli.ok("archive", "check", bench.folder / "out").out
 
 
@@ -100,8 +109,11 @@ def test_what_cannot_become_an_archive_is_refused_and_left_alone(bench):
     assert refused["kind"] == "EndpointError"
     refused = bench.cli.refused(*keep(bench, run, "--copy-to", f"file://{file}/below"))
     assert refused["kind"].startswith("Holder")
-    refused = bench.cli.refused(*keep(bench, run, "--copy-to", "s3://UPPER CASE"))
-    assert refused["kind"] == "EndpointError"
+    for option in ("--copy-to", "--out"):
+        refused = bench.cli.refused(*keep(bench, run, option, "s3://UPPER CASE"))
+        assert refused["kind"] == "EndpointError"
+    two = ("--out", f"file://{file}", "--copy-to", "s3://bucket")
+    assert bench.cli.refused(*keep(bench, run, *two))["kind"] == "InputError"
     ledger = bench.folder / "out" / "ledger.jsonl"
     ledger.parent.mkdir(exist_ok=True)
     ledger.write_bytes(b"not a ledger\n")

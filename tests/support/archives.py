@@ -15,14 +15,17 @@ from typing import Any, cast
 
 from support.runs import RunFactory, start_members
 from troth_client.archive.fetching import Fetching
-from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.keeper import Keeper, Ports
+from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping
+from troth_client.archive.stored import StoredBytes
 from troth_client.data.manifest import Manifest
 from troth_client.runtime.files import FolderLock
 from troth_client.telemetry.events import EventList
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.memory import MemoryNetwork, memory_transport
+from troth_client.transport.store import StoreWire
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_simulation.in_process import InProcessRun
@@ -47,6 +50,7 @@ class Archivist:
         self.network = network or run.network
         self.client: CoordinatorClient = run.client
         self.events = EventList()
+        self.store = self.copy_to = ""
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Keeper]:
@@ -54,13 +58,27 @@ class Archivist:
         run, folder = self.run, ArchiveFolder(self.path, durable=False)
         genesis = bytes(await run.rpc.genesis_hash()).hex()
         head = LedgerHead(str(run.at.program), str(run.at.run), genesis)
-        with FolderLock(self.path):
+        with contextlib.ExitStack() as held:
+            held.enter_context(FolderLock(self.path))
             folder.tidy()
-            with LedgerFile(folder.ledger, head) as ledger:
-                async with memory_transport(self.network, "archivist", listens=False) as wire:
-                    fetching = Fetching(wire, folder)
-                    ports = Ports(self.client, run.runtime, self.events, fetching, folder)
-                    yield Keeper(folder, ledger, ports, self.keeping)
+            store: ByteStore = folder
+            if self.store:
+                store = held.enter_context(StoredBytes(self.store, folder))
+            ledger = held.enter_context(LedgerFile(folder.ledger, head))
+            mirror = self._mirror(folder)
+            async with memory_transport(self.network, "archivist", listens=False) as wire:
+                fetching = Fetching(wire, store)
+                ports = Ports(self.client, run.runtime, self.events, fetching, store, mirror)
+                yield Keeper(folder, ledger, ports, self.keeping)
+            if mirror is not None:
+                await mirror.finish(30.0)
+
+    def _mirror(self, folder: ArchiveFolder) -> Mirror | None:
+        url = self.store or self.copy_to
+        if not url:
+            return None
+        wire = StoreWire(5.0, signs=True)
+        return Mirror(url, wire, folder, self.events, is_whole=not self.store)
 
     @contextlib.asynccontextmanager
     async def at_work(self) -> AsyncIterator[Keeper]:

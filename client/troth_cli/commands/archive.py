@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 import typer
 from typer.core import TyperGroup
 
+from troth_cli.errors import InputError
 from troth_cli.options import AllowPrivate, Common, From, OfRun, command
 from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Facts, Grid, Output
@@ -36,7 +37,7 @@ class RunOrCommand(TyperGroup):
 GROUP = typer.Typer(
     name="archive",
     cls=RunOrCommand,
-    help="Keep everything that an audit of a run needs: troth archive RUN --out DIR.",
+    help="Keep everything that an audit of a run needs: troth archive RUN --out DIR|URL.",
     no_args_is_help=True,
 )
 
@@ -51,9 +52,22 @@ class KeepOptions(OfRun):
     """Options of `troth archive RUN`."""
 
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Folder of the archive; one that began goes on."),
+        str,
+        typer.Option(
+            "--out",
+            metavar="DIR|URL",
+            help="Folder of the archive, or an object store like s3://bucket/prefix; one that began"
+            " goes on.",
+        ),
     ]
+    work: Annotated[
+        Path,
+        typer.Option(
+            "--work",
+            metavar="DIR",
+            help="Folder for ledger and lists of an archive in a store, which gets copies of them.",
+        ),
+    ] = Path("archive-work")
     max_gb: Annotated[
         Optional[float],  # noqa: UP045  typer reads it at run time
         typer.Option(
@@ -108,19 +122,25 @@ def keep(options: KeepOptions, output: Output) -> None:
     from troth_cli.workflows.run_files import check_holders
     from troth_client.archive.process import Archived, ArchiveSettings, keep_archive
     from troth_client.archive.room import Keeping
-    from troth_client.transport.endpoint import check_store
+    from troth_client.transport.endpoint import check_store, is_store
 
     check_holders(options.data_from)
-    if options.copy_to:
-        check_store(options.copy_to)
+    store = options.out if is_store(options.out) else ""
+    if store and options.copy_to:
+        raise InputError(
+            "one store", "--out URL and --copy-to", "Leave out one of them.", "--copy-to"
+        )
+    for url in filter(None, (store, options.copy_to)):
+        check_store(url)
     most = None if options.max_gb is None else int(options.max_gb * _GB)
     settings = ArchiveSettings(
         run=address_of_run(options.run_address),
-        folder=options.out,
+        folder=options.work if store else Path(options.out),
         keeping=Keeping(most, options.keep_rounds),
         others=tuple(options.data_from),
         allow_private=options.allow_private,
         copy_to=options.copy_to,
+        store=store,
     )
 
     async def work() -> Archived:
@@ -128,7 +148,7 @@ def keep(options: KeepOptions, output: Output) -> None:
             return await keep_archive(settings, client, EventLines(output))
 
     found = run_async(work())
-    values = {"run": str(settings.run), "out": str(options.out), **asdict(found)}
+    values = {"run": str(settings.run), "out": options.out, **asdict(found)}
     output.result(values, Facts.of(values))
 
 

@@ -4,7 +4,7 @@ Owns: where each of them comes from, and that an archive's own word about the ch
 Never: checks what it reads against each other; the auditor does.
 Next: `audit.py`; `troth_coordinator/ledger/` for ledgers.
 
-    <archive>/ledger.jsonl     the ledger
+    <archive>/ledger.jsonl     the ledger, in a folder or in an object store
     <archive>/chain.json       the newest Run account that the archive saw
 """
 
@@ -22,8 +22,11 @@ from troth_audit.replay.account import Word
 from troth_cli.connection import connect
 from troth_cli.errors import InputError, LedgerMissingError, OtherRunError
 from troth_client.archive.folder import CHAIN_FILE
+from troth_client.archive.stored import MOST_LEDGER_BYTES
 from troth_client.runtime.files import read_regular
-from troth_client.transport.remote import RemoteSource
+from troth_client.transport.endpoint import check_store, is_store
+from troth_client.transport.errors import HolderError
+from troth_client.transport.remote import RemoteSource, RemoteStore
 from troth_client.transport.sources import FolderSource, Source, Sources
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.errors import AccountError
@@ -45,7 +48,7 @@ class Asked:
     archives: Sequence[str]
     ledger: Path | None
     folder: Path
-    """Where a ledger goes that is read from an RPC node."""
+    """Where a ledger goes that is read from an RPC node or a store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,10 @@ class _ChainFile(BaseModel):
 def gather(asked: Asked) -> Inputs:
     """Find or read the ledger, and read the accounts after it.
 
-    Raises LedgerMissingError, LedgerFileError, OtherRunError, RpcError, InputError.
+    Raises LedgerMissingError, LedgerFileError, OtherRunError, RpcError, InputError, DiskFullError.
     """
-    ledger = _ledger(asked)
+    archives = [_archive(asked, number) for number in range(len(asked.archives))]
+    ledger = _ledger(asked, archives)
     if asked.run is not None and ledger.head.run != str(asked.run):
         raise OtherRunError(
             f"a ledger of run {asked.run}",
@@ -87,15 +91,44 @@ def gather(asked: Asked) -> Inputs:
     sources = Sources([_source(name) for name in asked.archives])
     words = [asyncio.run(_word_of_node(url, ledger.head)) for url in asked.rpc]
     if not words:
-        words = list(filter(None, (_word_of_archive(one, ledger.head) for one in asked.archives)))
+        words = list(filter(None, (_word_of_archive(one, ledger.head) for one in archives)))
     return Inputs(ledger, tuple(words), sources)
 
 
-def _ledger(asked: Asked) -> Ledger:
+@dataclass(frozen=True, slots=True)
+class _Archive:
+    """An archive by its name, and the folder with its ledger and account, if it has them.
+
+    `trouble` says why they could not be read.
+    """
+
+    name: str
+    folder: Path
+    trouble: str = ""
+
+
+def _archive(asked: Asked, number: int) -> _Archive:
+    """Return an archive in a folder, or what a store has of one. Raises DiskFullError."""
+    name = asked.archives[number]
+    if not is_store(name):
+        return _Archive(name, Path(name))
+    check_store(name)
+    folder, trouble = asked.folder / f"store-{number}", ""
+    folder.mkdir()
+    with RemoteStore(name) as store:
+        try:
+            if asked.ledger is None:
+                store.download(LEDGER_FILE, folder / LEDGER_FILE, MOST_LEDGER_BYTES)
+            if not asked.rpc:
+                store.download(CHAIN_FILE, folder / CHAIN_FILE, MAX_CHAIN_BYTES)
+        except HolderError as error:  # another archive may have them
+            trouble = str(error)
+    return _Archive(name, folder, trouble)
+
+
+def _ledger(asked: Asked, archives: Sequence[_Archive]) -> Ledger:
     named = [asked.ledger] if asked.ledger is not None else []
-    named += [
-        Path(one) / LEDGER_FILE for one in asked.archives if (Path(one) / LEDGER_FILE).exists()
-    ]
+    named += [one.folder / LEDGER_FILE for one in archives if (one.folder / LEDGER_FILE).exists()]
     for path in named:
         if not path.is_file():
             raise InputError("a file", "something else", "Name the file of a ledger.", str(path))
@@ -104,8 +137,8 @@ def _ledger(asked: Asked) -> Ledger:
         return asyncio.run(_from_node(asked.rpc[0], asked))
     raise LedgerMissingError(
         f"{LEDGER_FILE} in an archive, or --ledger FILE, or RUN with --rpc URL",
-        "none of them",
-        "Name the folder that `troth archive` keeps, with --archive DIR.",
+        next((one.trouble for one in archives if one.trouble), "none of them"),
+        "Name the folder or the store that `troth archive` keeps, with --archive DIR|URL.",
     )
 
 
@@ -141,9 +174,9 @@ async def _word_of_node(url: str, head: LedgerHead) -> Word:
         return Word(node_name(url), await client.read_run(Pubkey.from_string(head.run)))
 
 
-def _word_of_archive(name: str, head: LedgerHead) -> Word | None:
+def _word_of_archive(archive: _Archive, head: LedgerHead) -> Word | None:
     """Return the account in an archive; None where it has none. Raises InputError."""
-    path = Path(name) / CHAIN_FILE
+    path = archive.folder / CHAIN_FILE
     data = read_regular(path, MAX_CHAIN_BYTES)
     if data is None:
         return None
@@ -160,4 +193,4 @@ def _word_of_archive(name: str, head: LedgerHead) -> Word | None:
             "Get another copy of the archive, or name an RPC node with --rpc.",
             str(path),
         ) from error
-    return Word(f"the archive {name}", run, is_archive=True)
+    return Word(f"the archive {archive.name}", run, is_archive=True)

@@ -26,17 +26,29 @@ _LISTS: Final = (LEDGER_FILE, CHAIN_FILE, MISSING_FILE)
 
 
 class Mirror:
-    """Copies a folder to the store at `url`, which a later start completes."""
+    """Copies a folder to the store at `url`, which a later start completes.
 
-    def __init__(self, url: str, wire: StoreWire, folder: ArchiveFolder, events: EventSink) -> None:
+    `is_whole`: else only the ledger and the lists; then others bring the bytes there.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        wire: StoreWire,
+        folder: ArchiveFolder,
+        events: EventSink,
+        *,
+        is_whole: bool = True,
+    ) -> None:
         self._url, self._wire, self._folder, self._events = url, wire, folder, events
+        self._is_whole = is_whole
         self._waiting: dict[str, Item] = {}
         self._copied: set[str] = set()
         self._looks = self._pause = self._num_failures = 0
 
     def add(self, item: Item) -> None:
         """Copy an item of the folder from now on."""
-        if item.address not in self._copied:
+        if self._is_whole and item.address not in self._copied:
             self._waiting[item.address] = item
 
     async def look(self) -> None:
@@ -71,7 +83,7 @@ class Mirror:
         for name in _LISTS:
             path = self._folder.path / name
             if path.is_file():
-                await self._wire.put(self._url, name, await asyncio.to_thread(path.read_bytes))
+                await self._wire.put_file(self._url, name, path)
 
     async def _copy(self, most: int) -> None:
         chosen = list(self._waiting.values())[:most]

@@ -8,17 +8,18 @@ Next: `keeper.py`.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from solders.pubkey import Pubkey
 
 from troth_client.archive.fetching import Fetching
-from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.keeper import Keeper, Ports
 from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping
+from troth_client.archive.stored import StoredBytes
 from troth_client.runtime.base import ProcessRuntime, end
 from troth_client.runtime.files import FolderLock
 from troth_client.runtime.signals import at_stop_signals
@@ -45,7 +46,8 @@ LAST_SECONDS: Final = 15.0
 class ArchiveSettings:
     """The settings of an archive. `others` are asked beside the members, signed where a store is.
 
-    `copy_to` is an object store that gets a copy of everything, "" for none.
+    `copy_to` is an object store that gets a copy of everything, "" for none. `store` is one that
+    holds the bytes instead of the folder; ledger and lists are worked on there, and copied.
 
     On a public cluster only public addresses are connected to, unless `allow_private`.
     """
@@ -57,6 +59,7 @@ class ArchiveSettings:
     allow_private: bool = False
     poll_seconds: float = 1.0
     copy_to: str = ""
+    store: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +162,33 @@ async def _opened(  # the outside of a keeper, part by part
     """
     folder = ArchiveFolder(settings.folder)
     head = LedgerHead(str(client.program_id), str(settings.run), genesis.hex())
-    with FolderLock(settings.folder):
+    with contextlib.ExitStack() as held:
+        held.enter_context(FolderLock(settings.folder))
         folder.tidy()
-        with await asyncio.to_thread(LedgerFile, folder.ledger, head) as ledger:
-            fetching = Fetching(transport, folder, settings.others, owns_transport)
-            runtime = ProcessRuntime(settings.poll_seconds)
-            ports = Ports(client, runtime, events, fetching, folder)
-            if not settings.copy_to:
-                yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
-                return
-            mirror = Mirror(settings.copy_to, StoreWire(STORE_SECONDS, signs=True), folder, events)
+        store: ByteStore = folder
+        if settings.store:
+            found = await asyncio.to_thread(StoredBytes, settings.store, folder)
+            store = held.enter_context(found)
+        ledger = held.enter_context(await asyncio.to_thread(LedgerFile, folder.ledger, head))
+        fetching = Fetching(transport, store, settings.others, owns_transport)
+        mirror = _mirror(settings, folder, events)
+        if mirror is not None:
             await mirror.copy_lists()
-            ports = replace(ports, mirror=mirror)
-            yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
+        ports = Ports(
+            client, ProcessRuntime(settings.poll_seconds), events, fetching, store, mirror
+        )
+        yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
+        if mirror is not None:
             await mirror.finish(STORE_SECONDS)
+
+
+def _mirror(settings: ArchiveSettings, folder: ArchiveFolder, events: EventSink) -> Mirror | None:
+    """Return what copies the folder, or only the lists where a store has the bytes."""
+    url = settings.store or settings.copy_to
+    if not url:
+        return None
+    wire = StoreWire(STORE_SECONDS, signs=True)
+    return Mirror(url, wire, folder, events, is_whole=not settings.store)
 
 
 async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> None:

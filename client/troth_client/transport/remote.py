@@ -1,23 +1,31 @@
-"""Remote sources: a member, a hub or an object store, for a reader in threads.
+"""Remote sources: a member, a hub or an object store, for a reader or a writer in threads.
 
 Owns: one event loop in a thread of its own, and the calls into it.
-Never: serves anything, or believes bytes: `exchange.py` holds them against their address.
+Never: serves anything, or believes bytes: `exchange.py` holds them against their address. Files
+that have a name instead, like a ledger, are for their reader to check.
 Next: `sources.py`, which asks several in order.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Coroutine
-from typing import TypeVar
+from concurrent.futures import Future, wait
+from pathlib import Path
+from typing import Final, TypeVar
 
 from troth_client.runtime.files import Closable
 from troth_client.transport.base import BlobId
 from troth_client.transport.endpoint import check_holder, is_store
-from troth_client.transport.errors import FetchError, HolderLiedError
+from troth_client.transport.errors import FetchError, HolderError, HolderLacksError, HolderLiedError
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
+from troth_client.transport.store import StoreWire
 
 T = TypeVar("T")
+
+SILENT_SECONDS: Final = 30.0
+"""So long a store may be silent."""
 
 
 class RemoteSource(Closable):
@@ -64,3 +72,47 @@ class RemoteSource(Closable):
 
     def _call(self, work: Coroutine[object, object, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class RemoteStore(RemoteSource):
+    """An object store to read and to write, with the credentials in the environment."""
+
+    def __init__(self, url: str) -> None:
+        """Take the address of a store. Raises EndpointError."""
+        super().__init__(url)
+        self._wire = StoreWire(SILENT_SECONDS, signs=True)
+        self._removals: set[Future[None]] = set()
+
+    def close(self) -> None:
+        """End the connections and the thread, after what is being removed."""
+        wait(self._removals, SILENT_SECONDS)
+        super().close()
+
+    def put(self, name: str, data: bytes) -> None:
+        """Put an object. Raises HolderError."""
+        self._call(self._wire.put(self.name, name, data))
+
+    def forget(self, name: str) -> None:
+        """Remove an object some time soon; one that cannot be removed stays."""
+        removal = asyncio.run_coroutine_threadsafe(self._removed(name), self._loop)
+        self._removals.add(removal)
+        removal.add_done_callback(self._removals.discard)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the names of the objects in a folder, and their sizes. Raises HolderError."""
+        return self._call(self._wire.sizes(self.name, folder))
+
+    def download(self, name: str, path: Path, most_bytes: int) -> bool:
+        """Write an object into a new file; False where there is none.
+
+        Raises HolderError, DiskFullError.
+        """
+        try:
+            self._call(self._wire.get_file(self.name, name, path, most_bytes))
+        except HolderLacksError:
+            return False
+        return True
+
+    async def _removed(self, name: str) -> None:
+        with contextlib.suppress(HolderError):
+            await self._wire.remove(self.name, name)

@@ -13,10 +13,12 @@ import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from troth_client.runtime.files import atomic_stream
 from troth_client.transport.base import BlobId
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
@@ -31,6 +33,7 @@ from troth_client.transport.errors import (
 from troth_client.transport.wire import Partial
 
 if TYPE_CHECKING:
+    from obstore import GetResult
     from obstore.store import ObjectStore
 
 _CHUNK_BYTES = 64 * 1024
@@ -77,6 +80,11 @@ class StoreWire:
         _check_size(holder, found.meta["size"], into)
         if found.range != (have, found.meta["size"]):
             raise HolderLiedError(f"{holder} to send from byte {have}", f"{found.range}", _NEXT)
+        async for chunk in self._chunks(holder, found):
+            into.append(holder, chunk)
+
+    async def _chunks(self, holder: str, found: "GetResult") -> AsyncIterator[bytes]:
+        """Yield the bytes of an object; HolderError where they end early or do not come."""
         chunks = aiter(found.stream(min_chunk_size=_CHUNK_BYTES))
         while True:
             with self._named(holder, HolderLacksError, HolderTruncatedError):
@@ -84,7 +92,7 @@ class StoreWire:
                     chunk = await anext(chunks, None)
             if chunk is None:
                 return
-            into.append(holder, bytes(chunk))
+            yield bytes(chunk)
 
     async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
         """Put an object, unless these bytes are there; other ones are replaced.
@@ -102,6 +110,58 @@ class StoreWire:
         self._check_credentials(holder)
         with self._named(holder, HolderClosedError):
             await obstore.put_async(self._open(holder), name, data, use_multipart=False)
+
+    async def put_file(self, holder: str, name: str, path: Path) -> None:
+        """Put a file of any length under a name, in parts that fit into memory. Raises as `write`.
+
+        It may hold bytes that are appended meanwhile.
+        """
+        import obstore  # noqa: PLC0415
+
+        self._check_credentials(holder)
+        with self._named(holder, HolderClosedError):
+            await obstore.put_async(self._open(holder), name, path, max_concurrency=2)
+
+    async def get_file(self, holder: str, name: str, path: Path, most_bytes: int) -> None:
+        """Write an object of any name, which may be any bytes, into a new file.
+
+        Raises HolderError, HolderLiedError for one that is longer, DiskFullError.
+        """
+        import obstore  # noqa: PLC0415
+
+        with self._named(holder, HolderLacksError):
+            async with asyncio.timeout(self._grace_seconds):
+                found = await obstore.get_async(self._open(holder), name)
+        num_bytes = 0
+        with atomic_stream(path, durable=False) as out:
+            async for chunk in self._chunks(holder, found):
+                num_bytes += len(chunk)
+                if num_bytes > most_bytes:
+                    told = f"more than {most_bytes} bytes"
+                    raise HolderLiedError(f"{name} at {holder}", told, _NEXT)
+                await asyncio.to_thread(out.write, chunk)
+
+    async def sizes(self, holder: str, folder: str) -> dict[str, int]:
+        """Return the names of the objects in a folder of the store, and their sizes in bytes."""
+        import obstore  # noqa: PLC0415
+
+        pages = aiter(obstore.list(self._open(holder), prefix=folder))
+        found: dict[str, int] = {}
+        while True:
+            with self._named(holder, HolderClosedError):
+                async with asyncio.timeout(self._grace_seconds):
+                    page = await anext(pages, None)
+            if page is None:
+                return found
+            found |= {one["path"]: one["size"] for one in page}
+
+    async def remove(self, holder: str, name: str) -> None:
+        """Remove an object; harmless when repeated. Raises HolderError."""
+        import obstore  # noqa: PLC0415
+
+        self._check_credentials(holder)
+        with contextlib.suppress(HolderLacksError), self._named(holder, HolderClosedError):
+            await obstore.delete_async(self._open(holder), name)
 
     def _check_credentials(self, holder: str) -> None:
         if not self._may_write(holder):

@@ -1,0 +1,88 @@
+"""The bytes of an archive that lies in an object store: `troth archive --out URL`.
+
+Owns: what lies there by name, and the lists that a new working folder begins with.
+Never: appends to an object: ledger and lists are kept in the working folder, and copied.
+Next: `mirror.py`, which copies them; `keeper.py`, which fills the store.
+
+Headers and the run's files are small, and a start reads all of them. So the working folder keeps
+them, too.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from troth_client.archive.folder import MISSING_FILE, ArchiveFolder
+from troth_client.archive.items import FORGETTABLE, Item
+from troth_client.runtime.files import Closable
+from troth_client.transport.base import BlobId, BlobKind
+from troth_client.transport.remote import RemoteStore
+from troth_coordinator.ledger.file import LEDGER_FILE
+
+MOST_LEDGER_BYTES: Final = 64 * 2**30
+MOST_LIST_BYTES: Final = 256 * 2**20
+
+
+class StoredBytes(Closable):
+    """A `ByteStore` at the address of an object store. One process at a time writes it.
+
+    Methods block: call them in threads, but for `size` and `forget`.
+    """
+
+    def __init__(self, url: str, folder: ArchiveFolder) -> None:
+        """List what is there. A new working folder gets the store's ledger and its lists.
+
+        Raises HolderError, DiskFullError.
+        """
+        self._folder = folder
+        self._store = RemoteStore(url)
+        self._sizes: dict[str, int] = {}
+        try:
+            for kind in BlobKind:
+                self._sizes |= self._store.sizes(kind)
+            if not folder.ledger.exists():
+                self._take_over(folder.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the connections."""
+        self._store.close()
+
+    def size(self, kind: str, key: bytes) -> int | None:
+        """See ByteStore.size."""
+        return self._sizes.get(_address(kind, key)) or None
+
+    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
+        """See ByteStore.get."""
+        found = self._folder.get(kind, key, most_bytes)
+        if found is None and self.size(kind, key) is not None:
+            name = BlobId(0, BlobKind(kind), key)
+            found = self._store.read(name, most_bytes) or None
+            if found is not None:
+                self._keep(Item(name.kind, key), found)
+        return found
+
+    def put(self, item: Item, data: bytes) -> None:
+        """See ByteStore.put. Raises HolderError as well."""
+        self._store.put(item.address, data)
+        self._keep(item, data)
+        self._sizes[item.address] = len(data)
+
+    def forget(self, kind: str, key: bytes) -> None:
+        """See ByteStore.forget."""
+        self._sizes.pop(_address(kind, key), None)
+        self._store.forget(_address(kind, key))
+
+    def _keep(self, item: Item, data: bytes) -> None:
+        if item.kind not in FORGETTABLE:
+            self._folder.put(item, data)
+
+    def _take_over(self, path: Path) -> None:
+        """Begin with the store's lists; the ledger last, because it shows that all are here."""
+        self._store.download(MISSING_FILE, path / MISSING_FILE, MOST_LIST_BYTES)
+        self._store.download(LEDGER_FILE, path / LEDGER_FILE, MOST_LEDGER_BYTES)
+
+
+def _address(kind: str, key: bytes) -> str:
+    return BlobId(0, BlobKind(kind), key).address
