@@ -38,6 +38,7 @@ class Book:
     def __init__(self) -> None:
         self.params: ParamsView | None = None
         self.config_hash: bytes | None = None
+        self.genesis_root = b""
         self.newest = 0
         self.endpoints: dict[int, str] = {}
         self.open_audits: set[tuple[int, int]] = set()
@@ -79,6 +80,7 @@ class Book:
     @_take.register
     def _(self, event: of_life.RunCreated) -> list[Item]:
         self.params, self.config_hash = event.params, event.config_hash
+        self.genesis_root = event.genesis_root
         return [
             Item(BlobKind.CONFIG, event.config_hash),
             Item(BlobKind.MANIFEST, event.manifest_hash),

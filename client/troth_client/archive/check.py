@@ -12,12 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from troth_attestation import header as headers
+from troth_attestation.errors import PieceListError
+from troth_attestation.pieces import PIECE_BYTES
 from troth_client.archive.book import Book
 from troth_client.archive.errors import ArchiveFolderError
 from troth_client.archive.fetching import has_false_signature
 from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.given import GivenStart
 from troth_client.archive.items import Item
 from troth_client.network.expecting import SIGNED_HEADER_BYTES
+from troth_client.run_files.errors import RunFileError
+from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS
 from troth_client.transport.base import BlobKind
 from troth_coordinator.ledger.errors import LedgerError
@@ -26,6 +31,12 @@ from troth_coordinator.ledger.fold import Fold
 
 MOST_BYTES: Final = 2**31
 """No payload or opening set is read that is longer."""
+MOST: Final = {
+    **LIMITS,
+    BlobKind.HEADER: SIGNED_HEADER_BYTES,
+    BlobKind.PIECE: PIECE_BYTES,
+}
+"""The bounds of the other kinds."""
 MOST_PROBLEMS: Final = 10_000
 """So many problems are listed; more are counted."""
 
@@ -93,6 +104,8 @@ def check_archive(path: Path, report: Progress = lambda _done, _book: None) -> C
     try:
         for item in _items(folder, found, book, report):
             _check(folder, found, item)
+            if item.kind is BlobKind.CONFIG:
+                _check_start(folder, found, item.key, book.genesis_root)
     except LedgerError as error:
         found.add(Problem("ledger", "", book.newest, None, str(error)))
     for one in folder.strangers():
@@ -116,6 +129,27 @@ def _items(folder: ArchiveFolder, found: Checked, book: Book, report: Progress) 
         report(found.num_entries, book)
 
 
+def _check_start(folder: ArchiveFolder, found: Checked, config_hash: bytes, root: bytes) -> None:
+    """Look at the weights that a run starts from, where they are given."""
+    data = folder.get(BlobKind.CONFIG, config_hash, LIMITS[BlobKind.CONFIG])
+    try:
+        given = None if data is None else GivenStart.of(parse_config(data))
+    except RunFileError:
+        return  # the audit judges it
+    if given is None:
+        return
+    item = Item(BlobKind.PIECES, root)
+    listed = folder.get(item.kind, root, given.list_bytes)
+    try:
+        pieces = given.pieces(root, listed or b"")
+    except PieceListError as error:
+        is_there = folder.size(item.kind, root) is not None
+        found.add(Problem.of(item, f"damaged: {error.found}" if is_there else "missing"))
+        return
+    for one in (item, *pieces):
+        _check(folder, found, one)
+
+
 def _check(folder: ArchiveFolder, found: Checked, item: Item) -> None:
     """Look at one item, and at the payload that a header names."""
     size = folder.size(item.kind, item.key)
@@ -123,7 +157,7 @@ def _check(folder: ArchiveFolder, found: Checked, item: Item) -> None:
         is_forgotten = item.round < found.forgotten_before and item.kind not in LIMITS
         found.add(Problem.of(item, "forgotten to make room" if is_forgotten else "missing"))
         return
-    most = {**LIMITS, BlobKind.HEADER: SIGNED_HEADER_BYTES}.get(item.kind, MOST_BYTES)
+    most = MOST.get(item.kind, MOST_BYTES)
     data = folder.get(item.kind, item.key, most)
     if data is None:
         found.add(Problem.of(item, f"damaged: {size} bytes that do not have this address"))

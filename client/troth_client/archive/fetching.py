@@ -6,11 +6,11 @@ Next: `keeper.py`, which stores; `../transport/exchange.py`, which asks.
 """
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from troth_attestation import header as headers
-from troth_attestation.errors import HeaderError
+from troth_attestation.errors import HeaderError, PieceListError
 from troth_client.archive.book import Book
 from troth_client.archive.errors import NotYetError, TooEarlyError
 from troth_client.archive.folder import ByteStore
@@ -42,12 +42,15 @@ class Fetching:
     owns_transport: bool = True
     sizes: Sizes | None = None
     trouble: str = "the run's config is not here"
+    _piece_bytes: dict[bytes, int] = field(default_factory=dict)
 
     async def fetch(self, item: Item, book: Book) -> bytes:
         """Return the bytes of an item. Raises NotYetError, TransportError."""
         holders = self._holders(book, item.participant)
         if item.kind is BlobKind.HEADER:
             return await self._header(item, holders)
+        if item.kind is BlobKind.PIECES:
+            return await self._list(item, holders)
         num_bytes = self._num_bytes(item, book)
         return await self.transport.fetch(item.name, holders, num_bytes, bytes)
 
@@ -74,6 +77,24 @@ class Fetching:
         data = self.store.get("header", key, SIGNED_HEADER_BYTES)
         return None if data is None else headers.decode(data[: headers.HEADER_BYTES])
 
+    def start(self, book: Book) -> list[Item]:
+        """Return the list of the weights that a run starts from, where they are given."""
+        is_given = self.sizes is not None and self.sizes.given is not None
+        return [Item(BlobKind.PIECES, book.genesis_root)] if is_given else []
+
+    def pieces(self, root: bytes) -> list[Item] | None:
+        """Return the pieces of a list that is here; None where it is damaged."""
+        given = None if self.sizes is None else self.sizes.given
+        data = given and self.store.get("pieces", root, given.list_bytes)
+        if given is None or not data:
+            return None
+        try:
+            found = given.pieces(root, data)
+        except PieceListError:
+            return None
+        self._piece_bytes |= {item.key: num_bytes for item, num_bytes in found.items()}
+        return list(found)
+
     def _holders(self, book: Book, first: int | None) -> list[str]:
         """Return whom to ask: the maker, what the user and the config name, then everybody."""
         of_config = () if self.sizes is None else self.sizes.holders
@@ -91,11 +112,25 @@ class Fetching:
                 return await self.transport.fetch(*wanted, bytes)
             raise error from None
 
+    async def _list(self, item: Item, holders: list[str]) -> bytes:
+        """Return a piece list under its root."""
+        given = None if self.sizes is None else self.sizes.given
+        if given is None:
+            raise TooEarlyError(self.trouble)
+
+        def check(data: bytes) -> bytes:
+            given.pieces(item.key, data)
+            return data
+
+        return await self.transport.fetch(item.name, holders, given.list_bytes, check)
+
     def _num_bytes(self, item: Item, book: Book) -> int:
         if item.kind in LIMITS:
             return LIMITS[item.kind]
         if self.sizes is None:
             raise TooEarlyError(self.trouble)
+        if item.kind is BlobKind.PIECE:
+            return self._piece_bytes[item.key]
         index = -1 if item.participant is None else item.participant
         key = book.header_of(item.round, index)
         header = None if key is None else self.header(key)

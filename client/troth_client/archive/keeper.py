@@ -149,6 +149,12 @@ class Keeper:
             self._mirror.add(item)
         if item.kind is BlobKind.CONFIG:
             self._fetching.read_config(item.key)
+            self._want(*self._fetching.start(self._book))
+        elif item.kind is BlobKind.PIECES:
+            pieces = self._fetching.pieces(item.key)
+            if pieces is None:  # the list was damaged
+                self._wanting.add(item)
+            self._want(*(pieces or ()))
         elif item.kind is BlobKind.HEADER:
             header = self._fetching.header(item.key)
             if header is None:  # it was damaged

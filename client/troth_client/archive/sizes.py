@@ -10,6 +10,7 @@ from typing import Self
 
 from troth_attestation import openings
 from troth_attestation.header import Header
+from troth_client.archive.given import GivenStart
 from troth_client.audit.drawn import sampled_payload
 from troth_client.compression.limits import payload_length
 from troth_client.compression.matrices import count_tiles
@@ -20,19 +21,29 @@ from troth_coordinator.rules.ids import Digest
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of one run. `holders` are the hubs and stores that its config names."""
+    """The sizes of one run. `holders` are the hubs and stores that its config names.
+
+    `given` is its start, where that was not drawn.
+    """
 
     num_tiles: int
     openings_tiles: int
     payload_bytes: int
     holders: tuple[str, ...]
+    given: GivenStart | None
 
     @classmethod
     def of(cls, config: RunConfig) -> Self:
         """Return those of a config."""
         num_tiles = count_tiles(trainable_shapes(config.model))
         length = payload_length(num_tiles, config.demo.k)
-        return cls(num_tiles, config.judge.openings_tiles, length, config.network.holders)
+        return cls(
+            num_tiles,
+            config.judge.openings_tiles,
+            length,
+            config.network.holders,
+            GivenStart.of(config),
+        )
 
     def opening_bytes(self, seed: Digest, header: Header) -> int:
         """Return the length of the opening set of a payload under the seed of its round."""

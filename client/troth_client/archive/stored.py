@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from troth_client.archive.folder import MISSING_FILE, ArchiveFolder
-from troth_client.archive.items import FORGETTABLE, Item
+from troth_client.archive.items import Item
 from troth_client.runtime.files import Closable
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.remote import RemoteStore
@@ -20,6 +20,7 @@ from troth_coordinator.ledger.file import LEDGER_FILE
 
 MOST_LEDGER_BYTES: Final = 64 * 2**30
 MOST_LIST_BYTES: Final = 256 * 2**20
+_SMALL: Final = (BlobKind.HEADER, BlobKind.CONFIG, BlobKind.MANIFEST, BlobKind.PIECES)
 
 
 class StoredBytes(Closable):
@@ -75,7 +76,7 @@ class StoredBytes(Closable):
         self._store.forget(_address(kind, key))
 
     def _keep(self, item: Item, data: bytes) -> None:
-        if item.kind not in FORGETTABLE:
+        if item.kind in _SMALL:
             self._folder.put(item, data)
 
     def _take_over(self, path: Path) -> None:

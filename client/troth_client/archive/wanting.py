@@ -17,9 +17,9 @@ LONGEST_PAUSE: Final = 32
 """Looks between two attempts at the same item, at most."""
 LAST_ATTEMPTS: Final = 7
 """Attempts at what members need not have any more, or after the run has ended."""
-_FIRST: Final = (BlobKind.CONFIG, BlobKind.HEADER, BlobKind.OPENINGS)
+_FIRST: Final = (BlobKind.CONFIG, BlobKind.HEADER, BlobKind.OPENINGS, BlobKind.PIECES)
 """Kinds in the order in which they are asked for: sizes follow from config and headers, and members
-show opening sets for the shortest time. All others come after them."""
+show opening sets and the given weights for the shortest time. All others come after them."""
 
 
 @dataclass(slots=True)
