@@ -11,7 +11,7 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
-from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
+from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy, missing, note
 from troth_audit.replay.told import Told
 from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.event_types_life import RunCreated
@@ -53,6 +53,24 @@ def differences(words: Sequence[Word]) -> Iterator[Finding]:
                 )
 
 
+def absent(words: Sequence[Word], gone: Sequence[str], told: Told) -> Iterator[Finding]:
+    """Yield what it means that nodes have no such account, or that nobody has one.
+
+    The program removes the account of a run that is closed. From then on a ledger is as good as its
+    last event, and as an archive's copy of the account.
+    """
+    for source in gone:
+        expected = f"the Run account at {source}"
+        if told.is_closed:
+            found = "none: the run was closed, as the end of the ledger says; no node can prove it"
+            yield note(Rule.RUN_ACCOUNT, expected, found)
+        else:
+            found = "none: the run was closed, and the ledger ends before that, or it never was"
+            yield Finding(Grade.MISSING, Rule.RUN_ACCOUNT, expected, found)
+    if not words:
+        yield missing(Rule.RUN_ACCOUNT, "the Run account, at a node or in an archive")
+
+
 def compare(
     words: Sequence[Word], fold: Fold, told: Told, passed: Collection[str]
 ) -> Iterator[Finding]:
@@ -76,7 +94,7 @@ def compare(
         elif sequence == fold.next_sequence:
             yield from _state(word, told)
         elif not is_proven:
-            yield _ahead(word, fold)
+            yield _ahead(word, fold, told)
 
 
 def _created(word: Word, told: Told) -> Iterator[Finding]:
@@ -112,9 +130,12 @@ def _state(word: Word, told: Told) -> Iterator[Finding]:
         yield _differs(word, "root", run.root, told.stored.root)
 
 
-def _ahead(word: Word, fold: Fold) -> Finding:
+def _ahead(word: Word, fold: Fold, told: Told) -> Finding:
     grade = Grade.MISSING if word.is_archive else Grade.DISCREPANCY
     expected = f"{word.run.event_sequence} events, by {word.source}"
+    if word.is_archive and told.is_closed:
+        found = f"a ledger of {fold.next_sequence} events; the last one says that the run is closed"
+        return note(Rule.CHAIN_HASH, expected, found)
     found = f"a ledger of {fold.next_sequence} events, whose end nothing proves"
     return Finding(grade, Rule.CHAIN_HASH, expected, found)
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Generic
 
 from troth_attestation.quorum import CaseOutcome
-from troth_audit.replay.account import Word, compare, differences
+from troth_audit.replay.account import Word, absent, compare, differences
 from troth_audit.replay.evidence import Claim, Collector, Evidence
 from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
 from troth_audit.replay.order import Order
@@ -237,6 +237,8 @@ class Auditor(Generic[Decoded]):
     replay: Replay[Decoded] | None
     checkers: Sequence[Checker]
     words: Sequence[Word]
+    gone: Sequence[str] = ()
+    """Nodes that have no account of the run."""
     report: Report = field(default_factory=Report)
     _fold: Fold = field(default_factory=Fold)
     _passed: set[str] = field(default_factory=set)
@@ -260,6 +262,7 @@ class Auditor(Generic[Decoded]):
             report.add(self.replay.finish())
         report.excuse(self._convicted)
         if is_whole:
+            report.add(absent(self.words, self.gone, self.told))
             report.add(differences(self.words))
             report.add(compare(self.words, self._fold, self.told, self._passed))
             for checker in self.checkers:

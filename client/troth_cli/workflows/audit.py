@@ -51,7 +51,7 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
         series = Series(told)
         run = bytes(Pubkey.from_string(head.run))
         checkers: list[Checker] = [Closes(told), Recount(told, run), Tally(told), series]
-        auditor = Auditor(head.reader(), told, replay, checkers, inputs.words)
+        auditor = Auditor(head.reader(), told, replay, checkers, inputs.words, inputs.gone)
         auditor.report.add(early)
         auditor.report.sources = tuple(word.source for word in inputs.words)
         auditor.report.is_offline = inputs.is_offline

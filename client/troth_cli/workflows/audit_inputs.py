@@ -29,7 +29,7 @@ from troth_client.transport.errors import HolderError
 from troth_client.transport.remote import RemoteSource, RemoteStore
 from troth_client.transport.sources import FolderSource, Source, Sources
 from troth_coordinator.chain.accounts import program_reader
-from troth_coordinator.chain.errors import AccountError
+from troth_coordinator.chain.errors import AccountError, AccountMissingError
 from troth_coordinator.chain.rpc import Account
 from troth_coordinator.chain.rpc_health import node_name
 from troth_coordinator.ledger.file import LEDGER_FILE, Ledger, LedgerFile, LedgerHead
@@ -58,6 +58,8 @@ class Inputs:
     ledger: Ledger
     words: tuple[Word, ...]
     sources: Sources
+    gone: tuple[str, ...] = ()
+    """RPC nodes that have no account of the run: it is closed, or never was."""
 
     @property
     def is_offline(self) -> bool:
@@ -88,11 +90,20 @@ def gather(asked: Asked) -> Inputs:
             "Name the archive or the ledger of this run.",
             str(ledger.path),
         )
+    if asked.program is not None and ledger.head.program != str(asked.program):
+        raise OtherRunError(
+            f"a ledger of program {asked.program}",
+            f"one of program {ledger.head.program}",
+            "Name the archive or the ledger of the run that the file names.",
+            str(ledger.path),
+        )
     sources = Sources([_source(name) for name in asked.archives])
-    words = [asyncio.run(_word_of_node(url, ledger.head)) for url in asked.rpc]
+    told = [(node_name(url), asyncio.run(_word_of_node(url, ledger.head))) for url in asked.rpc]
+    words = [word for _, word in told if word is not None]
     if not words:
         words = list(filter(None, (_word_of_archive(one, ledger.head) for one in archives)))
-    return Inputs(ledger, tuple(words), sources)
+    gone = tuple(name for name, word in told if word is None)
+    return Inputs(ledger, tuple(words), sources, gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +130,7 @@ def _archive(asked: Asked, number: int) -> _Archive:
         try:
             if asked.ledger is None:
                 store.download(LEDGER_FILE, folder / LEDGER_FILE, MOST_LEDGER_BYTES)
-            if not asked.rpc:
-                store.download(CHAIN_FILE, folder / CHAIN_FILE, MAX_CHAIN_BYTES)
+            store.download(CHAIN_FILE, folder / CHAIN_FILE, MAX_CHAIN_BYTES)
         except HolderError as error:  # another archive may have them
             trouble = str(error)
     return _Archive(name, folder, trouble)
@@ -161,7 +171,8 @@ async def _from_node(url: str, asked: Asked) -> Ledger:
     return Ledger.of(path)
 
 
-async def _word_of_node(url: str, head: LedgerHead) -> Word:
+async def _word_of_node(url: str, head: LedgerHead) -> Word | None:
+    """Return the account at a node; None where it has none."""
     async with connect(url, Pubkey.from_string(head.program)) as client:
         genesis = bytes(await client.rpc.genesis_hash()).hex()
         if genesis != head.genesis_hash:
@@ -171,7 +182,10 @@ async def _word_of_node(url: str, head: LedgerHead) -> Word:
                 "Name an RPC node of the run's network.",
                 node_name(url),
             )
-        return Word(node_name(url), await client.read_run(Pubkey.from_string(head.run)))
+        try:
+            return Word(node_name(url), await client.read_run(Pubkey.from_string(head.run)))
+        except AccountMissingError:
+            return None
 
 
 def _word_of_archive(archive: _Archive, head: LedgerHead) -> Word | None:
