@@ -75,7 +75,8 @@ async def test_a_piece_that_is_missing_or_damaged_is_named_and_fetched_again(
     if damage == "flipped":
         path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
     (problem,) = check_archive(archivist.path).problems
-    assert (problem.kind, problem.key) == (kind, name)
+    assert problem.kind == kind
+    assert problem.key == name
     assert problem.what.startswith("missing" if damage == "gone" else "damaged")
     if damage == "flipped" and kind == "piece":
         return  # like all bytes, they are looked at by their size alone at a start

@@ -54,7 +54,7 @@ def differences(words: Sequence[Word]) -> Iterator[Finding]:
 
 
 def absent(words: Sequence[Word], gone: Sequence[str], told: Told) -> Iterator[Finding]:
-    """Yield what it means that nodes have no such account, or that nobody has one.
+    """Yield what it means that RPC nodes have no such account, or that nobody has one.
 
     The program removes the account of a run that is closed. From then on a ledger is as good as its
     last event, and as an archive's copy of the account.

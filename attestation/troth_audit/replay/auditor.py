@@ -238,7 +238,7 @@ class Auditor(Generic[Decoded]):
     checkers: Sequence[Checker]
     words: Sequence[Word]
     gone: Sequence[str] = ()
-    """Nodes that have no account of the run."""
+    """RPC nodes that have no account of the run."""
     report: Report = field(default_factory=Report)
     _fold: Fold = field(default_factory=Fold)
     _passed: set[str] = field(default_factory=set)
