@@ -12,7 +12,7 @@ import pytest
 from solders.pubkey import Pubkey
 from support.cli import Cli
 from support.forgeries import lines, rewrite
-from support.program.closing import checkpoint_pairs, close, round_pairs
+from support.program.closing import leave_and_close
 from support.program.ledger_files import client_of, head_of
 from support.program.rounds import RoundDriver
 from support.recordings import play
@@ -21,10 +21,8 @@ from troth_audit.replay.findings import Finding, Grade, Rule
 from troth_cli.errors import OtherRunError
 from troth_cli.workflows.audit import Plan, audit
 from troth_cli.workflows.audit_inputs import Asked, gather
-from troth_coordinator.chain import instructions as make
 from troth_coordinator.ledger.file import LedgerFile
 from troth_coordinator.ledger.history import entries_after
-from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_localnet.rpc import RpcServer, ServerConfig
 
 
@@ -34,19 +32,6 @@ def finished() -> RoundDriver:
     driver.play(2)
     driver.cool_down()
     return driver
-
-
-def close_run(driver: RoundDriver) -> None:
-    for owner in driver.owners:
-        driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
-    driver.chain.advance(longest_settlement_slots(driver.params) + 9_000)
-    for owner in driver.owners:
-        driver.send(make.claim_reward(driver.at, owner.pubkey()), owner)
-        driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
-    pairs = round_pairs(driver)
-    driver.send(close(driver, pairs[:8]), driver.authority)
-    driver.send(close(driver, pairs[8:]), driver.authority)
-    driver.create([close(driver, checkpoint_pairs(driver))], driver.authority)
 
 
 def keep_account(driver: RoundDriver, folder: Path) -> None:
@@ -88,7 +73,7 @@ async def about_the_account(folder: Path, run: Pubkey, *urls: str) -> list[Findi
 async def test_a_closed_run_is_as_good_as_its_ledger_and_the_archives_account(tmp_path):
     driver = finished()
     keep_account(driver, tmp_path)
-    close_run(driver)
+    leave_and_close(driver)
     await keep_ledger(driver, tmp_path)
     async with node(driver) as url:
         at_node, at_archive = await about_the_account(tmp_path, driver.at.run, url)
@@ -101,7 +86,7 @@ async def test_an_account_that_is_gone_before_the_ledger_says_so_is_missing(tmp_
     driver = finished()
     keep_account(driver, tmp_path)
     await keep_ledger(driver, tmp_path)
-    close_run(driver)
+    leave_and_close(driver)
     async with node(driver) as url:
         found = await about_the_account(tmp_path, driver.at.run, url)
     assert [one.grade for one in found] == [Grade.MISSING]
@@ -109,7 +94,7 @@ async def test_an_account_that_is_gone_before_the_ledger_says_so_is_missing(tmp_
 
 async def test_a_closed_run_that_nobody_has_an_account_of_is_missing(tmp_path):
     driver = finished()
-    close_run(driver)
+    leave_and_close(driver)
     await keep_ledger(driver, tmp_path)
     found = await about_the_account(tmp_path, driver.at.run)
     assert [one.grade for one in found] == [Grade.MISSING]

@@ -8,12 +8,14 @@ import pytest
 from support.disks import no_file_beyond
 from support.program.ledger_files import (
     LyingRpc,
+    all_entries,
     client_of,
     flipped,
     head_of,
     honest,
     open_ledger,
     played,
+    written,
 )
 from support.program.rounds import RoundDriver
 
@@ -21,7 +23,6 @@ from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerFileError, LedgerHashError, LedgerOrderError
 from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead
 from troth_coordinator.ledger.follow import Match, compare, follow
-from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.ledger.merge import Merging
 
 
@@ -32,15 +33,7 @@ def driver() -> RoundDriver:
 
 @pytest.fixture(scope="module")
 def entries(driver: RoundDriver) -> list[Entry]:
-    async def read() -> list[Entry]:
-        return [one async for one in entries_after(client_of(driver), driver.at.run)]
-
-    return asyncio.run(read())
-
-
-def written(driver: RoundDriver, path: Path, entries: list[Entry]) -> Path:
-    path.write_bytes(b"".join([head_of(driver).to_line(), *(one.to_line() for one in entries)]))
-    return path
+    return asyncio.run(all_entries(driver))
 
 
 def has_close(entry: Entry) -> bool:

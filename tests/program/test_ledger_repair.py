@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 from support.disks import no_file_beyond
-from support.program.ledger_files import client_of, head_of, honest, open_ledger, played
+from support.program.ledger_files import (
+    all_entries,
+    client_of,
+    head_of,
+    honest,
+    open_ledger,
+    played,
+    written,
+)
 from support.program.rounds import RoundDriver
 
 from troth_cli.errors import LedgerNotProvenError, OutputFileError
@@ -15,7 +23,6 @@ from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerFileError, LedgerHashError
 from troth_coordinator.ledger.file import Ledger, LedgerHead
 from troth_coordinator.ledger.fold import Fold
-from troth_coordinator.ledger.history import entries_after
 
 
 @pytest.fixture(scope="module")
@@ -25,20 +32,12 @@ def driver() -> RoundDriver:
 
 @pytest.fixture(scope="module")
 def entries(driver: RoundDriver) -> list[Entry]:
-    async def read() -> list[Entry]:
-        return [one async for one in entries_after(client_of(driver), driver.at.run)]
-
-    return asyncio.run(read())
+    return asyncio.run(all_entries(driver))
 
 
 @pytest.fixture
 def path(driver: RoundDriver, entries: list[Entry], tmp_path: Path) -> Path:
     return written(driver, tmp_path / "ledger.jsonl", entries)
-
-
-def written(driver: RoundDriver, path: Path, entries: list[Entry]) -> Path:
-    path.write_bytes(b"".join([head_of(driver).to_line(), *(one.to_line() for one in entries)]))
-    return path
 
 
 def repaired(driver: RoundDriver, path: Path, *others: Path, lie=honest) -> ledgers.Made:

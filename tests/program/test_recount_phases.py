@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from support.fields import assert_fields
-from support.program.closing import checkpoint_pairs, close, round_pairs
+from support.program.closing import leave_and_close
 from support.program.recounted import changed, findings_of, places, telling
 from support.program.rounds import RoundDriver
 from support.program.trials import judged, moved, paid
@@ -19,7 +19,6 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import ParamsRequested, RunCreated
 from troth_coordinator.chain.event_types_rounds import Attested
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Lamports
-from troth_coordinator.rules.params_checks import longest_settlement_slots
 
 STORIES: dict[str, Callable[[], tuple[Event, ...]]] = {
     "judged": judged,
@@ -204,16 +203,7 @@ def test_nothing_comes_after_the_end_of_a_run_and_no_end_too_early() -> None:
     driver.start()
     driver.play(2)
     driver.cool_down()
-    for owner in driver.owners:
-        driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
-    driver.chain.advance(longest_settlement_slots(driver.params) + 9_000)
-    for owner in driver.owners:
-        driver.send(make.claim_reward(driver.at, owner.pubkey()), owner)
-        driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
-    pairs = round_pairs(driver)
-    driver.send(close(driver, pairs[:8]), driver.authority)
-    driver.send(close(driver, pairs[8:]), driver.authority)
-    driver.create([close(driver, checkpoint_pairs(driver))], driver.authority)
+    leave_and_close(driver)
     events = driver.ledger.events
     assert events[-1].name == "RunClosed" and findings_of(events) == []
     (after,) = findings_of([*events, events[-1]])[:1]

@@ -1,4 +1,4 @@
-"""The phases and windows of acts, in the recount (the checks at the head of the program's instructions).
+"""Phases and windows of acts in the recount (the checks at the head of the program's instructions).
 
 Owns: the phases in which commits, attestations, joins, requests and closes of accounts are taken.
 Never: changes the books. Next: `recount_phases.py` for the phases.

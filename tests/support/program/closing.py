@@ -11,6 +11,7 @@ from solders.pubkey import Pubkey
 
 from support.program.rounds import RoundDriver
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.rules.params_checks import longest_settlement_slots
 
 Pairs = Sequence[tuple[Pubkey, Pubkey]]
 """Accounts to close, each with the one that paid its rent."""
@@ -36,3 +37,17 @@ def checkpoint_pairs(driver: RoundDriver) -> list[tuple[Pubkey, Pubkey]]:
         if account is not None:
             found.append((driver.at.checkpoint(round_), driver.cranker.pubkey()))
     return found
+
+
+def leave_and_close(driver: RoundDriver) -> None:
+    """Let everybody take out what is theirs, and close all accounts of a run that has ended."""
+    for owner in driver.owners:
+        driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.chain.advance(longest_settlement_slots(driver.params) + 9_000)
+    for owner in driver.owners:
+        driver.send(make.claim_reward(driver.at, owner.pubkey()), owner)
+        driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)
+    pairs = round_pairs(driver)
+    driver.send(close(driver, pairs[:8]), driver.authority)
+    driver.send(close(driver, pairs[8:]), driver.authority)
+    driver.create([close(driver, checkpoint_pairs(driver))], driver.authority)

@@ -3,7 +3,7 @@
 Owns: a played run, its head, and the lies of a node. Never: folds. Next: rounds.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from solders.signature import Signature
 from support.program.rounds import RoundDriver
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
+from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
+from troth_coordinator.ledger.history import entries_after
 from troth_localnet.direct import DirectRpc
 
 Lie = Callable[[Signature, TransactionRecord], TransactionRecord | None]
@@ -52,6 +54,16 @@ def client_of(driver: RoundDriver, lie: Lie = honest) -> CoordinatorClient:
 def head_of(driver: RoundDriver) -> LedgerHead:
     genesis = bytes(driver.chain.blocks.genesis_hash).hex()
     return LedgerHead(str(driver.at.program), str(driver.at.run), genesis)
+
+
+async def all_entries(driver: RoundDriver) -> list[Entry]:
+    return [one async for one in entries_after(client_of(driver), driver.at.run)]
+
+
+def written(driver: RoundDriver, path: Path, entries: Iterable[Entry]) -> Path:
+    """Write a ledger as it is, whatever its entries are."""
+    path.write_bytes(b"".join([head_of(driver).to_line(), *(one.to_line() for one in entries)]))
+    return path
 
 
 def open_ledger(driver: RoundDriver, path: Path) -> LedgerFile:
