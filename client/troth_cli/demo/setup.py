@@ -152,6 +152,8 @@ def participant_processes(
                 session_lamports=SESSION_LAMPORTS,
                 num_threads=1,
                 program=str(demo.program),
+                # A power cut ends the chain of the demo, too: there is nothing to come back to.
+                is_durable=False,
             ),
             options.participant_folder(participant.plan.name),
             participant.plan.cheat,

@@ -273,7 +273,7 @@ def _audit_state(chain: RunChain, config: RunConfig, ports: Ports) -> AuditState
         ports.events.emit("file_damaged", reason=str(error))
 
     return AuditState(
-        openings=OpeningsStore(store.folder / "openings", store.room),
+        openings=OpeningsStore(store.folder / "openings", store.room, durable=store.durable),
         kept=KeptWeights(store, config.config_hash()),
         verdicts=VerdictStore(
             store.folder / "verdicts", store.salt_key, damaged, store.durable, store.room

@@ -302,7 +302,7 @@ def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) 
         name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"
         events.emit(name, reason=str(error))
 
-    return Store(settings.state, identity, report)
+    return Store(settings.state, identity, report, settings.is_durable)
 
 
 def _open_data(settings: ParticipantSettings) -> TokenData:

@@ -24,8 +24,10 @@ class ParticipantSettings:
     later.
     `start` is a folder with the weights from which the run starts; without, a run that was created
     from given weights gets them from others.
-    `state` is the folder of this participant. `session_lamports` are moved to the session key at
-    join, to pay for its transactions; one process moves up to `refill_lamports` more later.
+    `state` is the folder of this participant. Unless it `is_durable`, the operating system writes
+    its files when it likes: they outlive a kill, but no power cut.
+    `session_lamports` are moved to the session key at join, to pay for its transactions; one
+    process moves up to `refill_lamports` more later.
     `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
     what this participant must keep, one process adds up to `top_up_lamports` in all.
     `priority` says how much may be paid to land sooner.
@@ -71,3 +73,4 @@ class ParticipantSettings:
     past_bytes: int = 256 * 2**20
     ledger: Path | None = None
     archive: Path | None = None
+    is_durable: bool = True

@@ -52,15 +52,16 @@ class Wanted:
 class OpeningsStore:
     """Opening sets of one run by round and target, served through `Transport.show`."""
 
-    def __init__(self, folder: Path, room: Room | None = None) -> None:
+    def __init__(self, folder: Path, room: Room | None = None, *, durable: bool = True) -> None:
         """Open or make the folder; the store beside it keeps other processes out.
 
-        `room` is that store's.
+        `room` is that store's, `durable` as there.
         """
         folder.mkdir(parents=True, exist_ok=True)
         remove_temporaries(folder)
         self._folder = folder
         self._room = room or Room()
+        self._durable = durable
         self._roots: dict[tuple[int, int], Digest] = {}
         self._wanted: tuple[Wanted, ...] = ()
         self._judged: tuple[bytes, Wanted] | None = None
@@ -70,14 +71,14 @@ class OpeningsStore:
                 self._roots[int(found[1]), int(found[2])] = Digest(bytes.fromhex(found[3]))
 
     def make(self, sampled: Sampled, after: Residual, before: Residual | None) -> Digest:
-        """Keep and show our own set, durably, and return the root for `post_openings`.
+        """Keep and show our own set, and return the root for `post_openings`.
 
         Raises OpeningFieldError without the u before that the header names, OpeningPathError for a
         u that is not the signed one, DiskFullError.
         """
         data = openings.encode(sampled, after, before)
         root = openings.openings_root(data)
-        self._room.write(lambda: self.keep(sampled, root, data, durable=True))
+        self._room.write(lambda: self.keep(sampled, root, data, durable=self._durable))
         return root
 
     async def fetch(

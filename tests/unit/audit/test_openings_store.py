@@ -123,6 +123,14 @@ def test_a_pushed_set_is_kept_and_shown_once_an_open_audit_names_it(tmp_path):
     assert OpeningsStore(tmp_path).shown(AUDIT.root) == AUDIT.data
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_set_of_our_own_is_flushed_where_the_store_is_durable(tmp_path, monkeypatch, durable):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    made(OpeningsStore(tmp_path, durable=durable))
+    assert bool(flushed) == durable
+
+
 OTHER = opened.opened(round_=8)
 
 

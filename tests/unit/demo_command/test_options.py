@@ -4,10 +4,12 @@ import io
 
 import pytest
 from rich.console import Console
+from solders.keypair import Keypair
 
 from troth_cli.demo.errors import DemoOptionError, FolderUsedError
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.runner import run_demo
+from troth_cli.demo.setup import DemoParticipant, DemoRun, participant_processes
 from troth_coordinator.rules.view import Role
 from troth_simulation.cheats.catalogue import CHEATS, NOBODY
 
@@ -41,6 +43,24 @@ def test_the_run_waits_for_everybody_honest():
     assert settings.chain.min_members == 7
     assert settings.config.schedule.rounds == settings.chain.max_rounds == 20
     assert settings.config.schedule.decay_from_round == 14
+
+
+def test_nobody_waits_long_for_cases_that_nobody_opens_here():
+    """At the end of a demo all stay for so long, with nothing to do."""
+    options = DemoOptions()
+    slots = options.settings().chain.case_slots
+    assert slots * options.slot_milliseconds <= 1_000
+
+
+def test_participants_of_a_demo_leave_flushing_to_the_system(tmp_path):
+    options = DemoOptions(folder=tmp_path)
+    keys = [Keypair() for _ in range(3)]
+    one = DemoParticipant(options.plans[0], *keys[:2])
+    config = options.settings().config
+    addresses = keys[0].pubkey(), keys[1].pubkey()
+    demo = DemoRun(*addresses, config, tmp_path, keys[2], (one,), 0)
+    (process,) = participant_processes(options, demo, "http://127.0.0.1:1")
+    assert not process.settings.is_durable
 
 
 def test_the_run_goes_on_without_the_one_that_is_killed():
