@@ -42,6 +42,11 @@ class FolderBlobs:
         for name in (_HELD, _SERVED, _INBOX):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self._last_served = max(_rounds(folder / _SERVED), default=-1)
+        # Most blobs that anybody asks about are not here: no folder of a round is searched for one.
+        self._rounds_of: dict[str, set[int]] = {}
+        for path in chain((folder / _HELD).glob("*/*"), (folder / _SERVED).glob("*/*")):
+            if path.parent.name.isdecimal():
+                self._rounds_of.setdefault(path.name, set()).add(int(path.parent.name))
         # A full disk must not keep us from serving, nor end us.
         self._unwritten = MemoryBlobs()
         self._unwritten.serve_through(self._last_served)
@@ -56,15 +61,26 @@ class FolderBlobs:
             atomic_write(folder / _file_name(blob.address), [data], durable=False)
         except DiskFullError:
             self._unwritten.put(blob, data)
+        else:
+            self._rounds_of.setdefault(_file_name(blob.address), set()).add(blob.round)
 
     def get(self, address: str) -> bytes | None:
         """Return bytes, whether served or not."""
-        found = self.served(address) or _find(self.folder / _HELD, address)
+        found = self.served(address) or self._find(_HELD, address)
         return found or self._unwritten.get(address)
 
     def served(self, address: str) -> bytes | None:
         """Return bytes that others may read."""
-        return _find(self.folder / _SERVED, address) or self._unwritten.served(address)
+        return self._find(_SERVED, address) or self._unwritten.served(address)
+
+    def _find(self, name: str, address: str) -> bytes | None:
+        """Return a blob from the folder of that name, of its newest round."""
+        file_name = _file_name(address)
+        # Readers run in threads. Only a copy is made in one step.
+        for round_ in sorted(self._rounds_of.get(file_name, set()).copy(), reverse=True):
+            with contextlib.suppress(FileNotFoundError):
+                return (self.folder / name / str(round_) / file_name).read_bytes()
+        return None
 
     def serve_through(self, round_: int) -> None:
         """Let others read all rounds up to this one."""
@@ -88,6 +104,10 @@ class FolderBlobs:
     def drop_before(self, round_: int) -> None:
         """Forget earlier rounds."""
         self._unwritten.drop_before(round_)
+        for file_name, rounds in self._rounds_of.copy().items():
+            rounds.difference_update([old for old in rounds if old < round_])
+            if not rounds:
+                del self._rounds_of[file_name]
         for name in (_HELD, _SERVED):
             for old in _rounds(self.folder / name):
                 if old < round_:
@@ -176,15 +196,3 @@ def _places(folder: Path, address: str) -> Iterator[Path]:
     """Where a blob may lie, newest round first."""
     for round_ in reversed(_rounds(folder)):
         yield folder / str(round_) / _file_name(address)
-
-
-def _find(folder: Path, address: str) -> bytes | None:
-    # Called several times for each blob of a round: strings, since paths are slow to make.
-    name = _file_name(address)
-    for round_ in reversed(_rounds(folder)):
-        with (
-            contextlib.suppress(FileNotFoundError),
-            open(f"{folder}/{round_}/{name}", "rb") as file,  # noqa: PTH123
-        ):
-            return file.read()
-    return None

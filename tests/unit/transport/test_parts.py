@@ -1,5 +1,7 @@
 """The parts below the contract: scores, endpoints, folders that outlive a process, the inbox."""
 
+import shutil
+
 import pytest
 from support import blobs
 
@@ -177,6 +179,24 @@ def test_a_damaged_file_is_fetched_again(tmp_path):
     (file,) = (tmp_path / "held" / "5").iterdir()
     file.write_bytes(data[:-1])
     assert store.get(blob.address) == data[:-1]  # the store does not judge; fetch does
+
+
+def test_a_blob_is_found_by_a_restart_until_its_round_is_dropped(tmp_path):
+    first, (one, data), (other, _) = FolderBlobs(tmp_path), blobs.payload(5), blobs.payload(seed=1)
+    first.put(one, data)
+    first.serve_through(5)
+    again = FolderBlobs(tmp_path)
+    assert again.served(one.address) == data
+    assert again.get(other.address) is None
+    again.drop_before(6)
+    assert again.get(one.address) is None
+
+
+def test_no_folder_is_searched_for_a_blob_that_was_never_there(tmp_path):
+    """A run keeps hundreds of rounds, and each pushed blob is asked for several times."""
+    store, (blob, _) = FolderBlobs(tmp_path / "blobs"), blobs.payload()
+    shutil.rmtree(tmp_path / "blobs")
+    assert store.get(blob.address) is None
 
 
 async def test_a_damaged_store_does_not_hide_good_holders(tmp_path):
