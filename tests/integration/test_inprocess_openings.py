@@ -181,13 +181,22 @@ async def test_holders_with_full_disks_cost_nobody_anything(run_factory, monkeyp
     reported = Chronicle(run)
     await start_members(run, FIVE)
 
-    def keep(store, sampled, root, data, *, durable):
-        if not durable:
-            raise DiskFullError("room", "none", "")
-        whole(store, sampled, root, data, durable=durable)
+    making = []
 
-    whole = OpeningsStore.keep
+    def make(store, *args):
+        making.append(store)
+        root = made(store, *args)
+        making.remove(store)
+        return root
+
+    def keep(store, *args, durable):
+        if store not in making:
+            raise DiskFullError("room", "none", "")
+        whole(store, *args, durable=durable)
+
+    whole, made = OpeningsStore.keep, OpeningsStore.make
     monkeypatch.setattr(OpeningsStore, "keep", keep)
+    monkeypatch.setattr(OpeningsStore, "make", make)
     await run.finish()
     outcomes = [outcome for index in range(5) for outcome in settled(reported, index)]
     assert set(outcomes) == {AuditOutcome.CLEARED}
