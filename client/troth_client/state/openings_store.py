@@ -10,7 +10,7 @@ Next: `residual_archive.py` for the opened u; `transport/blob_cache.py`, which r
     <folder>/<round>-<index>-<openings root>
 
 A file is whole or absent, so a killed process finds its sets again. `shown` and `find` check every
-byte against the root in the file's name.
+byte against the root in the file's name, and again once the file has changed.
 """
 
 import contextlib
@@ -30,6 +30,8 @@ from troth_coordinator.rules.ids import Digest
 
 MAX_SPARE_SETS = 128
 """Above so many sets, about 256 MiB at 64 drawn tiles, we take only those that we must judge."""
+NUM_VERIFIED = 4
+"""So many sets, 2 MiB each at 64 drawn tiles, stay in memory as they were checked last."""
 _NAME = re.compile(r"(\d{1,20})-(\d{1,5})-([0-9a-f]{64})")
 
 
@@ -65,6 +67,7 @@ class OpeningsStore:
         self._roots: dict[tuple[int, int], Digest] = {}
         self._wanted: tuple[Wanted, ...] = ()
         self._judged: tuple[bytes, Wanted] | None = None
+        self._verified: dict[bytes, tuple[_Version, bytes]] = {}
         for path in folder.iterdir():
             found = _NAME.fullmatch(path.name)
             if found:
@@ -180,11 +183,18 @@ class OpeningsStore:
         held = next((key for key, value in roots.items() if value == root), None)
         if held is None:
             return None
+        path = self._path(*held, root)
         try:
-            data = self._path(*held, root).read_bytes()
+            version = _version_of(path)
+            if (known := self._verified.get(root)) is not None and known[0] == version:
+                return known[1]
+            data = path.read_bytes()
         except FileNotFoundError:
             return None
-        return data if data and openings.openings_root(data) == root else None
+        if not data or openings.openings_root(data) != root:
+            return None
+        self._remember(root, version, data)
+        return data
 
     def settle(self, round_: int, index: int) -> None:
         """Forget the set of an audit that is settled; harmless when repeated."""
@@ -202,11 +212,28 @@ class OpeningsStore:
         if self._roots.get((sampled.round, sampled.index)) != root:
             # One draw only: two sets of one payload would show more tiles than the seed drew.
             self.settle(sampled.round, sampled.index)
-        atomic_write(self._path(sampled.round, sampled.index, root), [data], durable)
+        path = self._path(sampled.round, sampled.index, root)
+        atomic_write(path, [data], durable)
         self._roots[sampled.round, sampled.index] = root
+        self._remember(root, _version_of(path), data)
+
+    def _remember(self, root: bytes, version: "_Version", data: bytes) -> None:
+        """Keep checked bytes in memory, as long as their file is of this version."""
+        # Readers run in threads: they see the old memory or the new one.
+        others = [(key, one) for key, one in self._verified.items() if key != root]
+        self._verified = dict([*others[1 - NUM_VERIFIED :], (root, (version, data))])
 
     def _path(self, round_: int, index: int, root: bytes) -> Path:
         return self._folder / f"{round_}-{index}-{root.hex()}"
+
+
+_Version = tuple[int, int, int]
+
+
+def _version_of(path: Path) -> _Version:
+    """Return what changes with the content of a file: its number, length and time of writing."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _is_readable(data: bytes, sampled: Sampled) -> bool:

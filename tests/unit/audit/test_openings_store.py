@@ -123,6 +123,28 @@ def test_a_pushed_set_is_kept_and_shown_once_an_open_audit_names_it(tmp_path):
     assert OpeningsStore(tmp_path).shown(AUDIT.root) == AUDIT.data
 
 
+def test_a_set_is_read_once_until_its_file_changes(tmp_path, monkeypatch):
+    store, data = OpeningsStore(tmp_path), AUDIT.data
+    root = openings.openings_root(data)
+    hashed = []
+    check = openings.openings_root
+    monkeypatch.setattr(openings, "openings_root", lambda one: (hashed.append(one), check(one))[1])
+    (tmp_path / f"9-5-{root.hex()}").write_bytes(data)
+    again = OpeningsStore(tmp_path)
+    assert [again.shown(root), again.shown(root), again.find(9, 5)] == [data, data, root]
+    assert len(hashed) == 1
+    (tmp_path / f"9-5-{root.hex()}").write_bytes(data[:-1] + b"x")
+    assert again.shown(root) is None
+    assert store.shown(root) is None, "another process knows nothing of it"
+
+
+def test_memory_holds_few_sets(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "NUM_VERIFIED", 2)
+    store = OpeningsStore(tmp_path)
+    roots = [made(store, opened.opened(round_=one)) for one in (8, 9, 10, 11)]
+    assert list(store._verified) == roots[-2:]
+
+
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_set_of_our_own_is_flushed_where_the_store_is_durable(tmp_path, monkeypatch, durable):
     flushed = []
