@@ -73,24 +73,51 @@ def judge(
     """
     if data is None:
         return Verdict(VerdictKind.UNAVAILABLE, Reason.NOT_SERVED)
-    try:
-        opened.check_root(data, recorded_root)
-        shown = opened.decode(data, sampled)
-    except OpeningError as error:
-        has_lied = isinstance(error, OpeningNotFiniteError)
-        kind = VerdictKind.MISMATCH if has_lied else VerdictKind.UNAVAILABLE
-        return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
+    shown = _read(data, sampled, recorded_root)
+    if isinstance(shown, Verdict):
+        return shown
     if signs is None or signs.num_tiles != sampled.num_tiles:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
     return judge_openings(shown, signs, own, rule)
 
 
+def judge_exactly(data: bytes, sampled: Sampled, signs: Signs | None, rule: Rule) -> Verdict | None:
+    """Return the verdict that follows whatever the gradient is; None where that decides.
+
+    `data`: bytes that have the openings root on chain. `judge` finds the same.
+    """
+    shown = _read(data, sampled, None)
+    if isinstance(shown, Verdict):
+        return shown
+    if signs is None or signs.num_tiles != sampled.num_tiles:
+        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
+    return _not_top_k(Shown.of(shown, rule.demo), signs, rule)
+
+
+def _read(data: bytes, sampled: Sampled, recorded_root: bytes | None) -> Openings | Verdict:
+    try:
+        if recorded_root is not None:
+            opened.check_root(data, recorded_root)
+        return opened.decode(data, sampled)
+    except OpeningError as error:
+        has_lied = isinstance(error, OpeningNotFiniteError)
+        kind = VerdictKind.MISMATCH if has_lied else VerdictKind.UNAVAILABLE
+        return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
+
+
+def _not_top_k(about: Shown, signs: Signs, rule: Rule) -> Verdict | None:
+    wrong = first_tile_not_top_k(about, signs, rule)
+    if wrong is None:
+        return None
+    return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
+
+
 def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
     about = Shown.of(shown, rule.demo)
-    wrong = first_tile_not_top_k(about, signs, rule)
+    wrong = _not_top_k(about, signs, rule)
     if wrong is not None:
-        return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
+        return wrong
     yardstick = yardstick_of(own, signs.num_tiles)
     if isinstance(yardstick, Reason):
         return Verdict(VerdictKind.INCONCLUSIVE, yardstick)

@@ -22,7 +22,7 @@ from troth_audit.replay.series import Series
 from troth_audit.replay.tally import Tally
 from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
-from troth_cli.workflows.audit_replay import Plan, prepare
+from troth_cli.workflows.audit_replay import Plan, exact_tests, prepare
 from troth_cli.workflows.audit_survey import created_by
 
 
@@ -51,6 +51,8 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
         series = Series(told)
         run = bytes(Pubkey.from_string(head.run))
         checkers: list[Checker] = [Closes(told), Recount(told, run), Tally(told), series]
+        if replay is not None:
+            checkers.append(exact_tests(replay, told))
         auditor = Auditor(head.reader(), told, replay, checkers, inputs.words, inputs.gone)
         auditor.report.add(early)
         auditor.report.sources = tuple(word.source for word in inputs.words)

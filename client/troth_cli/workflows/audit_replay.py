@@ -10,6 +10,7 @@ import secrets
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -18,12 +19,14 @@ from solders.pubkey import Pubkey
 from troth_attestation.measure import Rule as Bounds
 from troth_audit.replay.auditor import Replay, most_ahead
 from troth_audit.replay.evidence import Collector
+from troth_audit.replay.exact import Exact
 from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
 from troth_audit.replay.order import Order
 from troth_audit.replay.ports import Terms
 from troth_audit.replay.recompute import Recompute
 from troth_audit.replay.replayed import Replayed
 from troth_audit.replay.submissions import Submissions
+from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
 from troth_cli.workflows.audit_point import KeptPoint
 from troth_cli.workflows.audit_survey import drawn_from, start_before
@@ -106,6 +109,19 @@ def prepare(
     if kept is not None:
         replay.on_state = partial(kept.save, replay)
     return replay
+
+
+def exact_tests(replay: Replay[VerifiedPayload], told: Told) -> Exact[VerifiedPayload]:
+    """Return the tests of opened tiles that need no gradient, for all rounds of the order."""
+    config, order = replay.collector.terms.config, replay.order
+    return Exact(
+        told,
+        replay.collector,
+        attrgetter("signs"),
+        Bounds(config.demo, config.judge),
+        replay.executor,
+        range(order.start, order.end),
+    )
 
 
 def _run(inputs: Inputs) -> bytes:
