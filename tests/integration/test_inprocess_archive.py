@@ -5,15 +5,20 @@ One run is played once; members then hold all of its bytes, or lie about them.
 
 import json
 import os
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from solders.signature import Signature
 from support.archives import NAMES, recorded
 from support.disks import small_disk
+from support.forgeries import blobs, flip
+from support.recordings import audit_of
 from support.runs import AUDITED
 
 from troth_attestation import header as headers
+from troth_audit.replay.findings import Grade, Rule
 from troth_client.archive.check import check_archive
 from troth_client.archive.errors import ArchiveFolderError
 from troth_client.archive.folder import ArchiveFolder
@@ -342,3 +347,14 @@ async def test_a_folder_that_cannot_be_an_archive_of_this_run(past, tmp_path):
     with pytest.raises(LedgerFileError, match="the ledger of run"):
         await past.archivist(tmp_path / "used").until_done()
     assert file.read_bytes() == b"mine"
+
+
+def test_an_audit_tests_every_opening_set_and_names_a_changed_one(past, tmp_path):
+    archive = Path(shutil.copytree(past.path, tmp_path / "archive"))
+    report = audit_of(archive)
+    assert report.findings == []
+    assert report.counts["exact_tests"] == report.counts["openings"] > 0
+    assert report.counts["openings_not_kept"] == 0
+    flip(blobs(archive, "openings")[0], 9)
+    (found,) = audit_of(archive).findings
+    assert (found.grade, found.rule) == (Grade.DISCREPANCY, Rule.OPENINGS)
