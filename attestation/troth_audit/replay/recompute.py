@@ -61,7 +61,8 @@ class Recompute(Generic[Decoded]):
         sampled = Sampled.of(header, drawn.seed, self.terms.num_tiles, count)
         data = self.sources.get("openings", drawn.openings_root, opened.size(sampled))
         if data is None:
-            yield self._absent(drawn.openings_root, opened.size(sampled), place)
+            # Where a source has other bytes instead, `exact.py` names them as well.
+            yield missing(Named.OPENINGS, f"openings {drawn.openings_root.hex()}", *place)
             return
         signs = self.gradients.signs(payload)
         verdict = judge(data, sampled, drawn.openings_root, signs, own, self.rule)
@@ -91,12 +92,6 @@ class Recompute(Generic[Decoded]):
             "recomputed_votes": self.num_compared,
             "recomputed_sketches": self.num_sketches,
         }
-
-    def _absent(self, root: bytes, most_bytes: int, place: Place) -> Finding:
-        what, instead = f"openings {root.hex()}", self.sources.instead("openings", root, most_bytes)
-        if instead:
-            return discrepancy(Named.OPENINGS, what, instead, *place)
-        return missing(Named.OPENINGS, what, *place)
 
     def _compare(self, evidence: Evidence[Decoded], own: Own) -> Iterator[Finding]:
         """Hold the votes of a payload without open tiles against a gradient: doubts only."""
