@@ -16,11 +16,13 @@ from support.forgeries import (
     rewrite,
     swapped,
 )
-from support.recordings import account_of, audit_of, play
+from support.recordings import account_of, audit_of, play, put
 
 from troth_attestation.header import HEADER_BYTES
 from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Verdict
+from troth_client.run_files.fetch import parse_config
+from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.chain.event_types_rounds import (
     Attested,
     PayloadCommitted,
@@ -319,3 +321,40 @@ def test_a_second_source_mends_the_first(archive, recorded):
     sign_as_next(blobs(archive, "header")[0])
     assert audit_of(archive).verdict is Verdict.WRONG
     assert audit_of(archive, recorded).verdict is Verdict.GOOD
+
+
+def with_config(folder: Path, section: str, **changes: object) -> None:
+    """The liar makes a run with another config, and all hashes fit."""
+    old = parse_config(blobs(folder, "config")[0].read_bytes())
+    part = getattr(old, section).model_copy(update=changes)
+    new = old.model_copy(update={section: part})
+    put(folder, "config", new.config_hash().hex(), new.canonical_json())
+
+    def edit(event: object) -> bytes | None:
+        if isinstance(event, RunCreated):
+            return swapped(event, old.config_hash(), new.config_hash())
+        return None
+
+    reforge(folder, edit)
+    (folder / "chain.json").unlink()
+
+
+CONFIGS = {
+    "another data manifest": ("data", {"manifest_hash": "ab" * 32}),
+    "other payloads": ("train", {"sequences_per_payload": 3, "microbatch_sequences": 1}),
+    "another number of rounds": ("schedule", {"rounds": 77, "decay_from_round": 77}),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_that_is_not_that_of_the_creation_is_named(archive, name):
+    section, changes = CONFIGS[name]
+    with_config(archive, section, **changes)
+    assert_named(archive, Grade.DISCREPANCY, Rule.CONFIG)
+
+
+def test_a_model_beyond_all_memory_leaves_the_weights_missing(archive):
+    with_config(archive, "model", vocab_size=2**31 - 1, hidden_size=2**31 - 8)
+    report = audit_of(archive)
+    assert "memory" in " ".join(one.expected for one in report.findings)
+    assert report.verdict is not Verdict.GOOD

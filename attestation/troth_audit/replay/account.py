@@ -16,6 +16,8 @@ from troth_audit.replay.told import Told
 from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.settings import BOUND
 from troth_coordinator.rules.view import RunView
 
 _KEPT_FROM_CREATION: Final = ("config_hash", "manifest_hash", "genesis_root", "run_id")
@@ -35,6 +37,17 @@ def origin(created: RunCreated, run: Pubkey, program: Pubkey) -> Iterator[Findin
     expected = run_address(created.authority, created.run_id, program)
     if expected != run:
         yield discrepancy(Rule.RUN_ACCOUNT, f"the address {expected} by its run id", run)
+
+
+def bound(config: RunConfig, created: RunCreated) -> Iterator[Finding]:
+    """Yield where the hashed config and the run's creation contradict each other."""
+    if config.data.manifest_hash != created.manifest_hash.hex():
+        expected = f"the data manifest {created.manifest_hash.hex()}"
+        yield discrepancy(Rule.CONFIG, expected, config.data.manifest_hash or "none")
+    for name, (section, field) in BOUND.items():
+        one, other = getattr(created.params, name), getattr(getattr(config, section), field)
+        if one != other:
+            yield discrepancy(Rule.CONFIG, f"{name} {one}, as on chain", f"{name} {other}")
 
 
 def differences(words: Sequence[Word]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ CHECKS: Final[Mapping[str, tuple[Rule, ...]]] = {
     "events": (Rule.CHAIN_HASH,),
     "accounts": (Rule.RUN_ACCOUNT, Rule.VAULT),
     "run_files": (Rule.CONFIG, Rule.MANIFEST),
-    "rounds": (Rule.ROUND_SETS, Rule.CLOSE),
+    "rounds": (Rule.PHASE, Rule.ROUND_SETS, Rule.CLOSE),
     "headers": (Rule.HEADER, Rule.SIGNATURE, Rule.ROOT_VOTE),
     "payloads": (Rule.PAYLOAD, Rule.POSSESSION),
     "roots": (Rule.STATE_ROOT,),

@@ -17,6 +17,7 @@ from typing import Final
 from solders.pubkey import Pubkey
 
 from troth_attestation.measure import Rule as Bounds
+from troth_audit.replay.account import bound
 from troth_audit.replay.auditor import Replay, most_ahead
 from troth_audit.replay.evidence import Collector
 from troth_audit.replay.exact import Exact
@@ -40,6 +41,7 @@ from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS, canonical_manifest
 from troth_client.state.audited import AuditedWeights, replay_path
+from troth_client.train.memory import is_out_of_memory
 from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.rules.config import RunConfig
@@ -80,14 +82,10 @@ def prepare(
     if config is None or manifest is None:
         return None
     num_rounds = min(created.params.max_rounds, plan.end) - plan.start
-    weights = AuditedWeights(
-        _run(inputs),
-        config,
-        inputs.sources,
-        threads,
-        path=replay_path(config, num_rounds),
-        folder=plan.state,
-    )
+    weights = _weights(inputs, plan, config, num_rounds, threads)
+    if weights is None:
+        early.append(missing(Rule.STATE_ROOT, "memory for the weights of the model in its config"))
+        return None
     terms = _terms(inputs, config, manifest, weights)
     kept = None if plan.state is None else KeptPoint(plan.state, terms, weights)
     asked = _asked(inputs, plan, weights)
@@ -109,6 +107,20 @@ def prepare(
     if kept is not None:
         replay.on_state = partial(kept.save, replay)
     return replay
+
+
+def _weights(
+    inputs: Inputs, plan: Plan, config: RunConfig, num_rounds: int, threads: Executor
+) -> AuditedWeights | None:
+    """Return room for the weights; None where there is not so much memory."""
+    path = replay_path(config, num_rounds)
+    run, sources, folder = _run(inputs), inputs.sources, plan.state
+    try:
+        return AuditedWeights(run, config, sources, threads, path=path, folder=folder)
+    except (MemoryError, RuntimeError) as error:
+        if is_out_of_memory(error) or "overflowed" in str(error):  # more than any address space
+            return None
+        raise
 
 
 def exact_tests(replay: Replay[VerifiedPayload], told: Told) -> Exact[VerifiedPayload]:
@@ -178,10 +190,13 @@ def _config(inputs: Inputs, created: RunCreated, early: list[Finding]) -> RunCon
     if data is None:
         return None
     try:
-        return parse_config(data)
+        config = parse_config(data)
     except RunFileError as error:
         early.append(discrepancy(Rule.CONFIG, error.expected, error.found))
         return None
+    wrong = list(bound(config, created))
+    early += wrong
+    return None if wrong else config
 
 
 def _manifest(inputs: Inputs, created: RunCreated, early: list[Finding]) -> Manifest | None:
