@@ -14,6 +14,7 @@ from solders.signature import Signature
 from support.archives import NAMES, recorded
 from support.disks import small_disk
 from support.forgeries import blobs, flip
+from support.ledgers import place_of, with_a_close_of_its_own
 from support.recordings import audit_of
 from support.runs import AUDITED
 
@@ -22,6 +23,7 @@ from troth_audit.replay.findings import Grade, Rule
 from troth_client.archive.check import check_archive
 from troth_client.archive.errors import ArchiveFolderError
 from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.following import REFUSALS
 from troth_client.archive.room import Keeping
 from troth_client.runtime.files import FolderInUseError, read_regular
 from troth_coordinator.chain.client import CoordinatorClient
@@ -210,6 +212,23 @@ async def test_a_node_that_goes_on_lying_costs_the_tail_only(past, tmp_path):
     archivist.client = past.run.client
     await archivist.until_done()
     assert check_archive(archivist.path).is_whole
+
+
+async def test_a_lie_with_a_close_of_its_own_is_read_anew(past, tmp_path):
+    """One node lied once, consistently; later answers contradict the ledger for ever."""
+    whole = Ledger.of(past.path / "ledger.jsonl")
+    forged = with_a_close_of_its_own(whole.head, list(whole.entries()))
+    lines = [one.to_line() for one in forged[: place_of(forged, "RoundClosed") + 1]]
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "ledger.jsonl").write_bytes(b"".join([whole.head.to_line(), *lines]))
+    archivist = past.archivist(out)
+    keeper = await archivist.until_done()
+    assert keeper.is_done
+    assert len(archivist.events.named("ledger_refused")) == REFUSALS
+    assert len(archivist.events.named("ledger_renewed")) == 1
+    assert events_in(out) == events_in(past.path)
+    assert check_archive(out).is_whole
 
 
 async def test_an_archive_goes_on_after_a_kill_at_any_place(past, tmp_path):

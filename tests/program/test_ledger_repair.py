@@ -1,11 +1,11 @@
 """A ledger is repaired from an RPC node and from other ledgers, or stays as it is."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.disks import no_file_beyond
+from support.ledgers import flipped, place_of, with_a_close_of_its_own
 from support.program.ledger_files import (
     all_entries,
     client_of,
@@ -20,9 +20,9 @@ from support.program.rounds import RoundDriver
 from troth_cli.errors import LedgerNotProvenError, OutputFileError
 from troth_cli.workflows import ledgers
 from troth_coordinator.ledger.entries import Entry
-from troth_coordinator.ledger.errors import LedgerFileError, LedgerHashError
-from troth_coordinator.ledger.file import Ledger, LedgerHead
-from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.ledger.errors import LedgerError, LedgerFileError
+from troth_coordinator.ledger.file import ASIDE, Ledger, LedgerHead
+from troth_coordinator.ledger.follow import Match, compare, follow, renew
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +46,6 @@ def repaired(driver: RoundDriver, path: Path, *others: Path, lie=honest) -> ledg
     return asyncio.run(work)
 
 
-def place_of(entries: list[Entry], name: str, number: int = 0) -> int:
-    return [at for at, one in enumerate(entries) if name in dict(one.events)][number]
-
-
-def flipped(entries: list[Entry], at: int) -> list[Entry]:
-    """The entries with one bit turned in the first event of one of them."""
-    name, body = entries[at].events[0]
-    events = ((name, body[:-1] + bytes([body[-1] ^ 1])), *entries[at].events[1:])
-    return [*entries[:at], replace(entries[at], events=events), *entries[at + 1 :]]
-
-
 def lines(path: Path) -> list[bytes]:
     """The entries in some order: those of one slot have none."""
     return sorted(path.read_bytes().splitlines())
@@ -75,7 +64,7 @@ def test_a_turned_bit_is_read_again_from_the_node(
         found = repaired(driver, path)
         assert lines(path) == whole
         assert found.gap == ""
-        aside = path.name + ledgers.BEFORE + (str(number + 1) if number else "")
+        aside = path.name + ASIDE + (str(number + 1) if number else "")
         assert path.with_name(aside).read_bytes() == damaged, "no earlier one is overwritten"
 
 
@@ -89,35 +78,46 @@ def test_a_tail_that_only_the_run_account_contradicts_is_read_again(
     assert found.num_events == driver.run.event_sequence
 
 
-def with_a_close_of_its_own(driver: RoundDriver, entries: list[Entry]) -> list[Entry]:
-    """A history with a false commit in its first round, whose close shows the hash of that."""
-    forged = flipped(entries, place_of(entries, "PayloadCommitted"))
-    reader, fold = head_of(driver).reader(), Fold()
-    at = place_of(forged, "RoundClosed")
-    for entry in forged[:at]:
-        fold.absorb(reader.events(entry))
-    events = reader.events(forged[at])
-    close = next(one for one in events if one.name == "RoundClosed")
-    fold.absorb(events[: events.index(close)])
-    with pytest.raises(LedgerHashError) as refused:
-        fold.absorb([close])
-    shown = bytes.fromhex(str(refused.value.found).split()[0])
-    body = close.body.replace(close.chain_hash, shown)
-    changed = tuple((one.name, body if one is close else one.body) for one in events)
-    return [*forged[:at], replace(forged[at], events=changed), *forged[at + 1 :]]
-
-
 def test_a_history_with_a_close_of_its_own_gives_way_to_that_of_the_account(
     driver: RoundDriver, entries: list[Entry], path: Path
 ) -> None:
     """An RPC node lied once: a false commit, and a close whose hash covers it."""
     whole = lines(path)
-    forged = with_a_close_of_its_own(driver, entries)
+    forged = with_a_close_of_its_own(head_of(driver), entries)
     at = place_of(forged, "RoundClosed")
     with open_ledger(driver, written(driver, path, forged[: at + 1])):
         pass  # such a ledger folds
     repaired(driver, path)
     assert lines(path) == whole
+
+
+def test_a_ledger_of_a_lie_is_read_anew_once_the_account_proves_the_truth(
+    driver: RoundDriver, entries: list[Entry], path: Path
+) -> None:
+    forged = with_a_close_of_its_own(head_of(driver), entries)
+    before = written(driver, path, forged[: place_of(forged, "RoundClosed") + 1]).read_bytes()
+
+    def lie(signature, record):
+        return None if str(signature) == entries[-1].signature else record
+
+    with open_ledger(driver, path) as ledger:
+        with pytest.raises(LedgerError):
+            asyncio.run(follow(client_of(driver), ledger))
+        cut = path.read_bytes()
+        assert before.startswith(cut)
+        assert not asyncio.run(renew(client_of(driver, lie), ledger))
+        assert path.read_bytes() == cut
+        assert beside(path) == set()
+        assert asyncio.run(renew(client_of(driver), ledger))
+        assert compare(ledger.fold, driver.run).match is Match.WHOLE
+        assert path.with_name(path.name + ASIDE).read_bytes() == cut
+        assert asyncio.run(follow(client_of(driver), ledger)) == 0
+        ledger.cut_to_proven()
+        asyncio.run(follow(client_of(driver), ledger))
+    assert list(Ledger.of(path).entries()) == entries
+    assert beside(path) == {path.name + ASIDE}
+    with open_ledger(driver, path) as again:
+        assert again.fold.hash == driver.run.chain_hash
 
 
 def test_a_node_that_lies_changes_nothing(

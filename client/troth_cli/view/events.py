@@ -67,6 +67,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "ledger_behind",
         "archive_failed",
         "ledger_refused",
+        "ledger_renewed",
         "validated",
         "validation_skipped",
         "ended",

@@ -5,7 +5,6 @@ Never: prints, or believes a ledger that the chain hash contradicts.
 Next: `troth_coordinator/ledger/`, which folds, follows and merges.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,17 +17,14 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import AccountMissingError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError
-from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead, locked
+from troth_coordinator.ledger.file import Ledger, LedgerFile, LedgerHead, keep_aside, locked
 from troth_coordinator.ledger.fold import Fold
-from troth_coordinator.ledger.follow import Compared, Match, compare, follow
+from troth_coordinator.ledger.follow import Compared, Match, catch_up, compare
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.ledger.merge import Merging
 
-BEFORE: Final = ".before-repair"
 _OTHERS: Final = "Name other ledgers with --from, or an RPC node with older transactions."
 _PULL: Final = "troth ledger pull adds what has landed since; then verify again."
-_TRIES: Final = 3
-"""The chain may go on between reading entries and reading the Run account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ async def pull(client: CoordinatorClient, run: Pubkey, path: Path) -> tuple[int,
     """
     head = LedgerHead(str(client.program_id), str(run), (await client.rpc.genesis_hash()).hex())
     with LedgerFile(path, head) as ledger:
-        total, found = await _caught_up(client, ledger)
+        total, found = await catch_up(client, ledger)
     return total, _proven(path, found)
 
 
@@ -102,7 +98,7 @@ async def repair(client: CoordinatorClient, ledger: Ledger, others: Sequence[Led
     with locked(ledger.path):
         try:
             found = await _repaired(client, (ledger, *others), made)
-            _keep_aside(ledger.path)
+            keep_aside(ledger.path)
             made.replace(ledger.path)
         finally:
             made.unlink(missing_ok=True)
@@ -138,32 +134,11 @@ async def _proven_or_gap(
         raise LedgerNotProvenError("a ledger without a gap", found.gap, _OTHERS, str(ledger.path))
     with LedgerFile(made, ledger.head) as file:
         try:
-            added, proof = await _caught_up(client, file)
+            added, proof = await catch_up(client, file)
         except AccountMissingError:
             return found  # the run is closed: only the hashes in its own closes are left
     _proven(ledger.path, proof)
     return Made(found.num_entries + added, proof.num_events, "")
-
-
-async def _caught_up(client: CoordinatorClient, ledger: LedgerFile) -> tuple[int, Compared]:
-    """Append all that has landed; return how much, and the comparison with the Run account."""
-    total, run = 0, Pubkey.from_string(ledger.head.run)
-    for _ in range(_TRIES):
-        total += await follow(client, ledger)
-        found = compare(ledger.fold, await client.read_run(run))
-        if found.match is not Match.BEHIND:
-            break
-    return total, found
-
-
-def _keep_aside(path: Path) -> None:
-    """Give a file a second name that nothing has so far."""
-    names = (f"{path.name}{BEFORE}{number}" for number in ("", *range(2, 1_000)))
-    aside = next(one for one in map(path.with_name, names) if not os.path.lexists(one))
-    try:
-        os.link(path, aside)
-    except OSError:  # a file system without second names
-        path.replace(aside)
 
 
 def _check_heads(head: LedgerHead, others: Iterable[Ledger]) -> None:

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from troth_client.member import Member
-from troth_client.network.watch import RPC_FAILURES
+from troth_client.network.watch import RPC_FAILURES, is_power_of_two
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
-from troth_coordinator.ledger.follow import follow
+from troth_coordinator.ledger.follow import follow, renew
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 PAUSE_SECONDS: Final = 0.05
 """Between two requests: the rounds need the RPC node too, and it may count what one caller asks."""
 
+REFUSALS: Final = 4
+"""After so many closes that contradict the ledger, and then ever more seldom, it is read anew."""
 LAST_SECONDS: Final = 30.0
 """At the end of the run, so long at most is spent on what is missing."""
 
@@ -58,14 +60,34 @@ async def _opened(member: Member, path: Path) -> LedgerFile | None:
 
 
 async def _keep(member: Member, ledger: LedgerFile) -> NoReturn:
+    num_refused = 0
     while True:
-        await _follow(member, ledger, PAUSE_SECONDS)
+        is_right = await _follow(member, ledger, PAUSE_SECONDS)
+        num_refused = 0 if is_right else num_refused + 1
+        if num_refused >= REFUSALS and is_power_of_two(num_refused):
+            await _renew(member, ledger)
         await _next_moment(member)
 
 
-async def _follow(member: Member, ledger: LedgerFile, pause_seconds: float) -> None:
+async def _follow(member: Member, ledger: LedgerFile, pause_seconds: float) -> bool:
+    """Append what is new; False where the chain contradicts what is there."""
     try:
         await follow(member.chain.client, ledger, pause_seconds)
+    except RPC_FAILURES as error:
+        member.chain.watch.report(error)
+    except OSError as error:
+        member.chain.events.emit("ledger_behind", reason=str(error))
+    except LedgerError as error:
+        member.chain.events.emit("ledger_behind", reason=str(error))
+        return False
+    return True
+
+
+async def _renew(member: Member, ledger: LedgerFile) -> None:
+    """Read the whole history: an RPC node may have shown closes of its own once."""
+    try:
+        if await renew(member.chain.client, ledger, PAUSE_SECONDS):
+            member.chain.events.emit("ledger_renewed")
     except RPC_FAILURES as error:
         member.chain.watch.report(error)
     except (LedgerError, OSError) as error:

@@ -30,6 +30,7 @@ from troth_coordinator.ledger.fold import Fold
 
 LEDGER_FILE: Final = "ledger.jsonl"
 """The name of a ledger in the folder of a participant or of an archive, and in a store."""
+ASIDE: Final = ".before-repair"
 VERSION: Final = 1
 _ANOTHER = "Name another file; nothing was changed."
 _FROM_ANOTHER = "Read the run's transactions from another RPC node."
@@ -182,6 +183,15 @@ class LedgerFile:
         self.fold, self.newest = self._proven.fold.copied(), self._proven.newest
         self._cut(self._proven.end)
 
+    def take_over(self, other: Self) -> None:
+        """Go on with another ledger of the run, which is closed then; ours stays beside it."""
+        keep_aside(self.path)
+        other.path.replace(self.path)
+        self._stream.close()
+        self._stream, other._stream = other._stream, self._stream
+        self.fold, self.newest = other.fold, other.newest
+        self._whole, self._proven = other._whole, other._proven
+
     def close(self) -> None:
         """Close the file; harmless when repeated."""
         self._stream.close()
@@ -241,6 +251,16 @@ class LedgerFile:
     def _cut(self, end: int) -> None:
         self._stream.truncate(end)
         self._whole = end
+
+
+def keep_aside(path: Path) -> None:
+    """Give a file a second name that nothing has so far. Raises OSError."""
+    names = (f"{path.name}{ASIDE}{number}" for number in ("", *range(2, 1_000)))
+    aside = next(one for one in map(path.with_name, names) if not os.path.lexists(one))
+    try:
+        os.link(path, aside)
+    except OSError:  # a file system without second names
+        path.replace(aside)
 
 
 def locked(path: Path, *, begins: bool = False) -> IO[bytes]:

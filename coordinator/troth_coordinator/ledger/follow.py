@@ -24,6 +24,9 @@ from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.view import RunView
 
+ANEW: Final = ".anew"
+TRIES: Final = 3
+"""The chain may go on between reading entries and reading the Run account."""
 AT_ONCE: Final = 50
 """So many entries are written and flushed together."""
 
@@ -40,6 +43,43 @@ async def follow(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: f
     except (LedgerError, MalformedReplyError):
         ledger.cut_to_proven()
     return await _append(client, ledger, pause_seconds)
+
+
+async def catch_up(
+    client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float = 0
+) -> tuple[int, Compared]:
+    """Append all that has landed; return how much, and the comparison with the Run account.
+
+    Raises as `follow`, and AccountMissingError.
+    """
+    total, run = 0, Pubkey.from_string(ledger.head.run)
+    for _ in range(TRIES):
+        total += await follow(client, ledger, pause_seconds)
+        found = compare(ledger.fold, await client.read_run(run))
+        if found.match is not Match.BEHIND:
+            break
+    return total, found
+
+
+async def renew(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float = 0) -> bool:
+    """Read the whole history, and go on with it if the Run account proves it; tell whether it does.
+
+    For a ledger that is contradicted again and again: an RPC node may have shown closes of its
+    own, which nothing later fits. The ledger from before stays beside it. Raises RpcError, OSError.
+    """
+    beside = ledger.path.with_name(ledger.path.name + ANEW)
+    beside.unlink(missing_ok=True)
+    try:
+        with LedgerFile(beside, ledger.head) as fresh:
+            _, found = await catch_up(client, fresh, pause_seconds)
+            if found.match is Match.WHOLE:
+                ledger.take_over(fresh)
+                return True
+    except (LedgerError, MalformedReplyError):
+        pass  # this RPC node is no better now
+    finally:
+        beside.unlink(missing_ok=True)
+    return False
 
 
 class Match(Enum):

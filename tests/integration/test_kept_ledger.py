@@ -1,0 +1,46 @@
+"""A participant's own ledger beside its rounds: whole at the end, also after an RPC node's lie."""
+
+import asyncio
+
+import pytest
+from support.ledgers import place_of, with_a_close_of_its_own
+from support.runs import NO_AUDITS, assert_finished, start_members, until_round
+
+from troth_client.participant import ledger_keeping
+from troth_client.participant.ledger_keeping import REFUSALS, complete_ledger, keep_ledger
+from troth_coordinator.ledger.file import ASIDE, Ledger, LedgerFile, LedgerHead
+from troth_coordinator.ledger.follow import Match, compare, follow
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Slots of this chain pass as soon as nobody computes."""
+    monkeypatch.setattr(ledger_keeping, "PAUSE_SECONDS", 0)
+
+
+async def test_a_ledger_of_an_old_lie_is_read_anew_beside_the_rounds(run_factory, tmp_path):
+    run = await run_factory.create(3 + 2 * REFUSALS, **NO_AUDITS)
+    await start_members(run, ["ada", "bob"])
+    await until_round(run, 2, is_stopped=True)
+    genesis = bytes(await run.rpc.genesis_hash()).hex()
+    head = LedgerHead(str(run.client.program_id), str(run.at.run), genesis)
+    path = tmp_path / "ledger.jsonl"
+    with LedgerFile(path, head) as ledger:
+        await follow(run.client, ledger)
+    forged = with_a_close_of_its_own(head, list(Ledger.of(path).entries()))
+    lines = [one.to_line() for one in forged[: place_of(forged, "RoundClosed") + 1]]
+    path.write_bytes(b"".join([head.to_line(), *lines]))
+    member = run.members[0].here
+    keeping = asyncio.create_task(keep_ledger(member, path))
+    await run.finish()
+    await assert_finished(run)
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+    await complete_ledger(member, path)
+    with LedgerFile(path, head) as ledger:
+        assert compare(ledger.fold, (await run.view()).run).match is Match.WHOLE
+    renewed = run.members[0].events.named("ledger_renewed")
+    assert len(renewed) == 1
+    behind = run.members[0].events.named("ledger_behind")
+    assert len(behind) == REFUSALS
+    assert path.with_name(path.name + ASIDE).exists()
