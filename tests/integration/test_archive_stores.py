@@ -91,6 +91,20 @@ def test_an_audit_finds_ledger_and_account_in_a_store(past, tmp_path, s3, monkey
     done = cli.ok("audit", "--archive", url)
     assert "its own word, no proof: give --rpc" in done.out
     assert done.out.splitlines()[-1].startswith("PASS")
+    checked = cli.json("archive", "check", url)
+    assert checked["problems"] == []
+    assert checked["whole"] == {kind: len(past.names(kind)) for kind in KINDS}
+    with RemoteStore(url) as store:
+        name = f"payload/{sorted(past.names('payload'))[0]}"
+        store.put(name, b"other bytes")
+        other = cli("archive", "check", url, "--json")
+        store.put(name, (past.path / name).read_bytes())
+    assert other.code == 1
+    (problem,) = other.json["problems"]
+    assert f"payload/{problem['key']}" == name
+    assert "damaged: 11 bytes" in problem["what"]
+    nothing = cli.refused("archive", "check", f"{BUCKET}/nothing")
+    assert nothing["kind"] == "ArchiveFolderError"
     empty = cli.refused("audit", "--archive", f"{BUCKET}/nothing", code=2)
     assert empty["kind"] == "LedgerMissingError"
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")

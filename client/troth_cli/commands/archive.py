@@ -17,6 +17,7 @@ from troth_cli.view.amounts import address_of_run
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
+    from troth_client.archive.book import Book
     from troth_client.archive.check import Checked
 
 _GB: Final = 10**9
@@ -105,7 +106,12 @@ class CheckOptions(Common):
     """Options of `troth archive check`."""
 
     path: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of an archive.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="DIR|URL",
+            help="Folder of an archive, or an object store with one.",
+            show_default=False,
+        ),
     ]
 
 
@@ -156,14 +162,21 @@ def keep(options: KeepOptions, output: Output) -> None:
 def check(options: CheckOptions, output: Output) -> None:
     """Look for every byte that an archive's ledger names, and compare it with its hash.
 
-    Needs no network. The exit code is 0 if nothing is missing or damaged, else 1.
+    A folder needs no network. The exit code is 0 if nothing is missing or damaged, else 1.
     """
-    from troth_client.archive.check import check_archive
+    from troth_client.archive.check import check_archive, check_stored
+    from troth_client.transport.endpoint import check_store, is_store
 
     with output.progress("checking entries", in_bytes=False) as report:
-        found = check_archive(
-            options.path, lambda done, book: report(done, None, f"round {book.newest}")
-        )
+
+        def tell(done: int, book: "Book") -> None:
+            report(done, None, f"round {book.newest}")
+
+        if is_store(options.path):
+            check_store(options.path)
+            found = check_stored(options.path, tell)
+        else:
+            found = check_archive(Path(options.path), tell)
     problems = [asdict(one) for one in found.problems]
     values = {**_facts(found), "whole": dict(found.whole), "problems": problems}
     output.result(values, *_blocks(found))

@@ -1,10 +1,11 @@
-"""Checking: an archive against its own ledger, without a network.
+"""Checking: an archive in a folder or a store against its own ledger, without a chain.
 
 Owns: the walk from the ledger to every byte that it names, and what is wrong with each.
 Never: judges what bytes mean, or believes the list of what is missing: it looks.
 Next: `folder.py`; the audit, which judges.
 """
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,9 +18,10 @@ from troth_attestation.pieces import PIECE_BYTES
 from troth_client.archive.book import Book
 from troth_client.archive.errors import ArchiveFolderError
 from troth_client.archive.fetching import has_false_signature
-from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.given import GivenStart
 from troth_client.archive.items import Item
+from troth_client.archive.stored import StoredBytes
 from troth_client.network.expecting import SIGNED_HEADER_BYTES
 from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.fetch import parse_config
@@ -100,16 +102,36 @@ def check_archive(path: Path, report: Progress = lambda _done, _book: None) -> C
         raise ArchiveFolderError(
             "the folder of an archive", f"no {folder.ledger.name} in it", "Name another.", str(path)
         )
+    found = _checked(folder, folder, report)
+    for one in folder.strangers():
+        found.add(Problem("folder", one.name, None, None, "no file of an archive"))
+    return found
+
+
+def check_stored(url: str, report: Progress = lambda _done, _book: None) -> Checked:
+    """Read a whole archive in an object store.
+
+    Raises ArchiveFolderError where there is none, HolderError, DiskFullError.
+    """
+    with tempfile.TemporaryDirectory(prefix="troth-check-") as scratch:
+        folder = ArchiveFolder(Path(scratch), durable=False)
+        with StoredBytes(url, folder) as store:
+            if not folder.ledger.is_file():
+                told = f"no {folder.ledger.name} in it"
+                raise ArchiveFolderError("the store of an archive", told, "Name another.", url)
+            return _checked(folder, store, report)
+
+
+def _checked(folder: ArchiveFolder, store: ByteStore, report: Progress) -> Checked:
+    """Walk from the ledger in a folder to the bytes in a store, which may be the folder."""
     found, book = Checked(forgotten_before=folder.forgotten_before), Book()
     try:
         for item in _items(folder, found, book, report):
-            _check(folder, found, item)
+            _check(store, found, item)
             if item.kind is BlobKind.CONFIG:
-                _check_start(folder, found, item.key, book.genesis_root)
+                _check_start(store, found, item.key, book.genesis_root)
     except LedgerError as error:
         found.add(Problem("ledger", "", book.newest, None, str(error)))
-    for one in folder.strangers():
-        found.add(Problem("folder", one.name, None, None, "no file of an archive"))
     found.round = book.newest
     return found
 
@@ -129,9 +151,9 @@ def _items(folder: ArchiveFolder, found: Checked, book: Book, report: Progress) 
         report(found.num_entries, book)
 
 
-def _check_start(folder: ArchiveFolder, found: Checked, config_hash: bytes, root: bytes) -> None:
+def _check_start(store: ByteStore, found: Checked, config_hash: bytes, root: bytes) -> None:
     """Look at the weights that a run starts from, where they are given."""
-    data = folder.get(BlobKind.CONFIG, config_hash, LIMITS[BlobKind.CONFIG])
+    data = store.get(BlobKind.CONFIG, config_hash, LIMITS[BlobKind.CONFIG])
     try:
         given = None if data is None else GivenStart.of(parse_config(data))
     except RunFileError:
@@ -139,28 +161,28 @@ def _check_start(folder: ArchiveFolder, found: Checked, config_hash: bytes, root
     if given is None:
         return
     item = Item(BlobKind.PIECES, root)
-    listed = folder.get(item.kind, root, given.list_bytes)
+    listed = store.get(item.kind, root, given.list_bytes)
     try:
         pieces = given.pieces(root, listed or b"")
     except PieceListError as error:
-        is_there = folder.size(item.kind, root) is not None
+        is_there = store.size(item.kind, root) is not None
         found.add(Problem.of(item, f"damaged: {error.found}" if is_there else "missing"))
         return
     for one in (item, *pieces):
-        _check(folder, found, one)
+        _check(store, found, one)
 
 
-def _check(folder: ArchiveFolder, found: Checked, item: Item) -> None:
+def _check(store: ByteStore, found: Checked, item: Item) -> None:
     """Look at one item, and at the payload that a header names."""
-    size = folder.size(item.kind, item.key)
+    size = store.size(item.kind, item.key)
     if size is None:
         is_forgotten = item.round < found.forgotten_before and item.kind not in LIMITS
         found.add(Problem.of(item, "forgotten to make room" if is_forgotten else "missing"))
         return
     most = MOST.get(item.kind, MOST_BYTES)
-    data = folder.get(item.kind, item.key, most)
+    data = store.get(item.kind, item.key, min(most, size))
     if data is None:
-        found.add(Problem.of(item, f"damaged: {size} bytes that do not have this address"))
+        found.add(Problem.of(item, f"damaged: {size} bytes without this address"))
         return
     found.whole[str(item.kind)] += 1
     found.num_bytes += size
@@ -168,4 +190,4 @@ def _check(folder: ArchiveFolder, found: Checked, item: Item) -> None:
         if has_false_signature(data):
             found.add(Problem.of(item, "a false signature"))
         root = headers.decode(data[: headers.HEADER_BYTES]).payload_root
-        _check(folder, found, Item(BlobKind.PAYLOAD, root, item.round, item.participant))
+        _check(store, found, Item(BlobKind.PAYLOAD, root, item.round, item.participant))
