@@ -39,7 +39,7 @@ _CONTRADICT: Final[Mapping[VerdictKind, tuple[VerdictKind, ...]]] = {
 """Verdicts that nobody can honestly give, by what the open tiles show."""
 
 Found = Verdict | Finding | None
-"""What the tests say; a finding where a source lies; None where they say nothing."""
+"""The tests say this: a finding where a source lies, None where they cannot tell."""
 
 
 @dataclass(slots=True)
