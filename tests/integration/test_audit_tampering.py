@@ -358,3 +358,23 @@ def test_a_model_beyond_all_memory_leaves_the_weights_missing(archive):
     report = audit_of(archive)
     assert "memory" in " ".join(one.expected for one in report.findings)
     assert report.verdict is not Verdict.GOOD
+
+
+PLACES = {"rounds_per_epoch": (464, 4), "residual_rounds": (468, 4), "ring": (494, 2)}
+"""Offset and bytes of parameters in the body of `RunCreated`."""
+
+
+@pytest.mark.parametrize("field", PLACES)
+def test_parameters_that_no_run_can_have_end_the_audit(archive, field):
+    """The liar creates a run that would divide by zero."""
+    at, size = PLACES[field]
+
+    def edit(event: object) -> bytes | None:
+        if not isinstance(event, RunCreated):
+            return None
+        found = int.from_bytes(event.body[at : at + size], "little")
+        assert found == getattr(event.params, field)
+        return event.body[:at] + bytes(size) + event.body[at + size :]
+
+    reforge(archive, edit)
+    assert_named(archive, Grade.DISCREPANCY, Rule.CHAIN_HASH)

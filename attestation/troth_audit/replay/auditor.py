@@ -30,7 +30,7 @@ from troth_audit.replay.submissions import Committed, Submissions
 from troth_audit.replay.told import RoundTold, Told
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import CaseSettled
-from troth_coordinator.chain.event_types_life import RunCreated
+from troth_coordinator.chain.event_types_life import ParamsApplied, RunCreated
 from troth_coordinator.chain.event_types_rounds import (
     CheckpointStored,
     PayloadStruck,
@@ -43,6 +43,7 @@ from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.errors import RulesError
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
+from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.view import RoundFlag, RunView
 
 MOST_AHEAD = 8
@@ -279,6 +280,8 @@ class Auditor(Generic[Decoded]):
             expected, found = f"events of slot {entry.slot}", f"of slot {min(slots)}"
             self.report.add([discrepancy(Rule.CHAIN_HASH, expected, found)])
         for event in events:
+            if isinstance(event, RunCreated | ParamsApplied):
+                ChainParams.from_view(event.params)  # every checker computes with them
             for checker in self.checkers:
                 self.report.add(checker.check(event))
             if self.replay is not None:
