@@ -234,3 +234,17 @@ def test_a_member_that_nobody_reaches_leaves_data_missing(cli, archive):
 def test_an_address_that_is_none_is_refused(cli, archive):
     error = cli.refused("audit", "--archive", archive, "--archive", "ftp://somewhere", code=2)
     assert error["kind"] == "EndpointError"
+
+
+@pytest.mark.parametrize(("is_true", "code"), [(True, 2), (False, 1)])
+def test_a_disk_that_is_full_for_the_page_keeps_no_result_back(
+    cli, archive, tmp_path, is_true, code
+):
+    if not is_true:
+        flip(blobs(archive, "payload")[0], 9)
+    with no_file_beyond(100):
+        done = cli("audit", "--archive", archive, "--html", tmp_path / "report.html")
+    assert done.code == code
+    assert done.out.splitlines()[-1].startswith("PASS" if is_true else "FAIL")
+    assert "report.html was not written" in done.err
+    assert not (tmp_path / "report.html").exists()

@@ -165,10 +165,11 @@ def audit(options: AuditOptions, output: Output) -> None:
         with inputs.sources, output.progress("audit", in_bytes=False) as report_progress:
             done = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))
     head, report = inputs.ledger.head, done.report
-    if options.html is not None:
-        _write_page(options.html, head, done)
     output.result(audit_values(head, report), *audit_blocks(head, report))
-    raise typer.Exit(int(report.verdict))
+    code = int(report.verdict)
+    if options.html is not None and not _write_page(options.html, head, done, output):
+        code = code or AuditOptions.FAILED  # a proven discrepancy stays one
+    raise typer.Exit(code)
 
 
 def _check_page(path: Path | None) -> None:
@@ -179,11 +180,17 @@ def _check_page(path: Path | None) -> None:
         )
 
 
-def _write_page(path: Path, head: "LedgerHead", done: "Done") -> None:
+def _write_page(path: Path, head: "LedgerHead", done: "Done", output: Output) -> bool:
+    """Write the page after the result; warn and return False where the disk is full."""
     from troth_cli.plot.audit import audit_page
-    from troth_client.runtime.files import atomic_write
+    from troth_client.runtime.files import DiskFullError, atomic_write
 
-    atomic_write(path, [audit_page(head, done).encode()])
+    try:
+        atomic_write(path, [audit_page(head, done).encode()])
+    except DiskFullError as error:
+        output.warn(f"The page {path} was not written: {error}")
+        return False
+    return True
 
 
 def _asked(options: AuditOptions, folder: Path) -> "Asked":
