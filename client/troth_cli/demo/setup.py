@@ -101,7 +101,7 @@ async def create_run(options: DemoOptions, client: CoordinatorClient, events: Ev
     settings = options.settings()
     config = settings.config.with_manifest(manifest)
     participants = tuple(DemoParticipant(plan, Keypair(), Keypair()) for plan in options.plans)
-    authority = Keypair()
+    authority = _authority(options.seed)
     _save_keys(options.folder / "keys", authority, participants)
     run_id = _run_id(options.seed)
     run = run_address(authority.pubkey(), run_id, client.program_id)
@@ -170,6 +170,11 @@ def _rewards_a_round(params: ChainParams, num_participants: int) -> int:
 
 def _run_id(seed: int | None) -> bytes:
     return secrets.token_bytes(32) if seed is None else H("troth:demo", u64(seed))
+
+
+def _authority(seed: int | None) -> Keypair:
+    """Return the key that creates the run: the run's address follows from it, and from the id."""
+    return Keypair() if seed is None else Keypair.from_seed(H("troth:demo-authority", u64(seed)))
 
 
 def _save_keys(folder: Path, authority: Keypair, participants: tuple[DemoParticipant, ...]) -> None:
