@@ -125,6 +125,10 @@ def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebod
     assert report.order is not None
     assert report.order.start == 2
     assert report.counts["applied_rounds"] == ROUNDS - 2
+    liar = Path(shutil.copytree(archive, tmp_path / "liar"))
+    flip(blobs(liar, "pieces")[0], 0)
+    mended = audit_of(liar, archive, plan=later).order
+    assert mended == report.order
     flip(blobs(archive, "piece")[0], 0)
     from_genesis = audit_of(archive, plan=later)
     assert from_genesis.verdict is Verdict.GOOD

@@ -5,9 +5,10 @@ Never: believes a piece that is not under a root that the caller names.
 Next: `compression/apply.py` for the step; `troth_audit/replay/ports.py`, whose port this fills.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -33,7 +34,6 @@ from troth_client.compression.kernels.choice import has_compiled
 from troth_client.compression.known_answer import COMPILED_FROM_TILES, ApplyPath, choose_path
 from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
-from troth_client.data.pieces import Pieces
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
 from troth_client.runtime.files import atomic_write
@@ -45,6 +45,20 @@ from troth_coordinator.rules.schedule import constants_of
 SUFFIX = ".weights"
 MANY_ROUNDS, SOME_ROUNDS = 300, 100
 """Replays that are worth compiling kernels, and loading compiled ones, however small the model."""
+
+
+class Pieces(Protocol):
+    """Where piece lists and pieces may be had; pieces have their address."""
+
+    def get(
+        self,
+        kind: str,
+        key: bytes,
+        most_bytes: int,
+        is_right: Callable[[bytes], bool] | None = None,
+    ) -> bytes | None:
+        """Return bytes that are right, None where nobody has them."""
+        ...
 
 
 def replay_path(config: RunConfig, num_rounds: int) -> ApplyPath:
@@ -191,15 +205,16 @@ class AuditedWeights:
         return folder / (root.hex() + SUFFIX)
 
     def _fetched(self, state: StateName, root: bytes) -> dict[str, Float32] | None:
-        data = self._pieces.get("pieces", root, list_bytes(self._shapes))
+        def is_right(data: bytes) -> bool:
+            try:
+                return PieceList.decode(data, self._shapes, state).root == root
+            except PieceListError:
+                return False
+
+        data = self._pieces.get("pieces", root, list_bytes(self._shapes), is_right)
         if data is None:
             return None
-        try:
-            listed = PieceList.decode(data, self._shapes, state)
-        except PieceListError:
-            return None
-        if listed.root != root:
-            return None
+        listed = PieceList.decode(data, self._shapes, state)
         found = {name: np.empty(shape, np.float32) for name, shape in self._shapes.items()}
         whole = all(self._fill(found[piece.tensor], piece) for piece in listed.pieces())
         return found if whole else None

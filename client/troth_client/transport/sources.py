@@ -7,7 +7,7 @@ Next: `remote.py` for members and stores; `base.py` for the address of a blob.
     <folder>/<kind>/<hex>      header, payload, openings, config, manifest, pieces, piece
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -54,15 +54,24 @@ class Sources(Closable):
             if isinstance(source, Closable):
                 source.close()
 
-    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
+    def get(
+        self,
+        kind: str,
+        key: bytes,
+        most_bytes: int,
+        is_right: Callable[[bytes], bool] | None = None,
+    ) -> bytes | None:
         """Return bytes with this address; None where nobody has them.
 
-        A header with its rightful signature goes before one with another.
+        A header with its rightful signature goes before one with another. `is_right` judges a piece
+        list, whose address does not say what its bytes are.
         """
         blob, unsigned = BlobId(0, BlobKind(kind), key), None
         for source in self._sources:
             data = source.read(blob, most_bytes)
             if data is None or _wrong(blob, data, most_bytes):
+                continue
+            if is_right is not None and not is_right(data):
                 continue
             is_last = source is self._sources[-1]
             if blob.kind is not BlobKind.HEADER or (is_last and unsigned is None):

@@ -3,6 +3,7 @@
 import base64
 import json
 import lzma
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,13 @@ class Recorded:
 class Nobody:
     """No source of pieces."""
 
-    def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
+    def get(
+        self,
+        kind: str,
+        key: bytes,
+        most_bytes: int,
+        is_right: Callable[[bytes], bool] | None = None,
+    ) -> bytes | None:
         return None
 
 
