@@ -73,7 +73,8 @@ class Phases:
 
     def note(self, event: Event) -> None:
         """Remember the slot in which four fifths had acted."""
-        if isinstance(event, of_rounds.ReadyPosted) and self.phase == Phase.WARMUP:
+        counts = of_rounds.ReadyPosted | of_life.ParticipantLeft  # fewer may be enough
+        if isinstance(event, counts) and self.phase == Phase.WARMUP:
             found = attendance(self.books)
             self._note_quorum(count(found.ready), count(found.pending), event.slot)
             return
