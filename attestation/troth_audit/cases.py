@@ -57,6 +57,11 @@ class Money:
         """All lamports taken."""
         return self.stake + self.unbonding + self.unvested
 
+    @property
+    def in_escrow(self) -> int:
+        """The lamports that wait; jurors were paid at once, and may have got all."""
+        return 0 if self.is_paid else max(0, self.taken - self.jurors)
+
 
 @dataclass(frozen=True, slots=True)
 class Bond:

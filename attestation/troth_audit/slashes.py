@@ -111,7 +111,7 @@ def _of_case(case: CaseFile) -> Slash:
         burned=money.burned,
         challenger=money.challenger,
         acquitted=None,
-        is_paid_out=money.is_paid,
+        is_paid_out=not money.in_escrow,
     )
 
 

@@ -32,6 +32,8 @@ PATIENT = {f"{name}_slots": 900 for name in WINDOWS} | {
     "unbond_slots": 20_000,
 }
 """More audits, and windows in which a machine may stand still for a while."""
+SHORTER = {f"{name}_slots": 300 for name in WINDOWS}
+"""Where tiles are hidden, seats wait for most of a window: a demo gives up on longer ones."""
 
 
 class KeptChain:

@@ -78,8 +78,7 @@ class Outcome:
     @property
     def is_paid_out(self) -> bool:
         """Whether no lamport waits in escrow any more; jurors are paid at once."""
-        moneys = [case.money for case in self.convictions]
-        return all(money.is_paid or money.taken <= money.jurors for money in moneys)
+        return not any(case.money.in_escrow for case in self.convictions)
 
     @property
     def is_caught(self) -> bool:

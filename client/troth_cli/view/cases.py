@@ -46,7 +46,7 @@ def case_values(case: CaseFile) -> dict[str, Json]:
         "taken_lamports": money.taken,
         "taken": {f"{name}_lamports": int(getattr(money, name)) for name in sources},
         "split": {f"{name}_lamports": int(getattr(money, name)) for name in parts},
-        "is_paid_out": money.is_paid,
+        "is_paid_out": not money.in_escrow,
     }
 
 
@@ -85,7 +85,7 @@ def history_values(history: Sequence[Event]) -> list[Json]:
 def money_rows(money: Money) -> list[tuple[str, object]]:
     """Return the slashed lamports and their destinations, without zeros."""
     taken = [(f"from {name}", getattr(money, name)) for name in ("stake", "unbonding", "unvested")]
-    gone = "" if money.is_paid else ", once the escrow ends"
+    gone = ", once the escrow ends" if money.in_escrow else ""
     parts = [
         (f"{label}{gone}", getattr(money, name))
         for name, label in (

@@ -72,7 +72,7 @@ def words_of(command, params):
             words += ["--key", "key.json"]
         elif param.required:
             metavar = str(param.metavar).strip("[]")
-            value = "new.svg" if metavar == "FILE" else VALUES[metavar]
+            value = "new.svg" if metavar == "FILE" else VALUES[metavar.split("|")[0]]
             words += [param.opts[0], value] if is_option else [value]
     return words + NEEDS.get(command, [])
 

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 from solders.pubkey import Pubkey
 
-from troth_audit.cases import CaseFile
+from troth_audit.cases import CaseFile, Money
 from troth_audit.history import of_events
 from troth_audit.slashes import Fine, Slashes, slashes_of
 from troth_cli.slot_time import STATED
@@ -49,6 +49,19 @@ def test_a_closed_conviction_is_read_from_its_events():
     words = str(case_blocks(case, STORY, 0, STATED))
     for part in ("convicted", "from stake", "from unvested", "burned", "CaseSettled"):
         assert part in words, part
+
+
+def test_what_went_to_the_jurors_at_once_waits_in_no_escrow():
+    """A further conviction takes a reward, and its jurors may get all of it."""
+    case = replace(of_events(KEY, STORY[:-1]), case_outcome=1)
+    for money, is_paid_out in (
+        (Money(unvested=10, jurors=10), True),
+        (Money(unvested=10, jurors=9), False),
+        (Money(unvested=10, jurors=9, is_paid=True), True),
+    ):
+        slashes = Slashes((replace(case, money=money),), (), ())
+        (slash,) = slashes_of(slashes)
+        assert slash.is_paid_out is is_paid_out
 
 
 def test_a_bond_is_followed_to_its_end():
