@@ -3,6 +3,8 @@
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +22,12 @@ from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
 from troth_cli.workflows.audit_replay import Plan
+from troth_client.runtime.files import FolderLock
 from troth_localnet.rpc import RpcServer, ServerConfig
 
 ROUNDS = 4
+REPOSITORY = Path(__file__).parents[2]
+NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +53,21 @@ def test_a_clean_archive_passes_and_says_whose_word_it_has(cli, recorded):
     done = cli.ok("audit", "--archive", recorded)
     assert "its own word, no proof: give --rpc" in done.out
     assert done.out.splitlines()[-1].startswith("PASS")
+
+
+def test_make_audit_asks_no_node_that_the_user_has_exported(recorded):
+    found = [f"DEMO={recorded.parent}", f"BIN={Path(sys.executable).parent}"]
+    done = subprocess.run(
+        ["make", "--silent", "--old-file=.venv/.train", "audit", *found],
+        cwd=REPOSITORY,
+        env={**os.environ, "TROTH_RPC": NOWHERE},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("PASS")
 
 
 def test_the_json_is_one_object(cli, recorded):
@@ -130,13 +150,27 @@ def test_rounds_that_are_no_span_are_refused(cli, recorded, text):
     assert error["kind"] == "InputError"
 
 
-def test_a_full_disk_ends_an_audit_that_keeps_its_state_and_proves_nothing(
-    cli, recorded, tmp_path, monkeypatch
+@pytest.mark.parametrize(("is_true", "code"), [(True, 0), (False, 1)])
+def test_a_disk_that_is_full_for_the_state_keeps_no_result_back(
+    cli, archive, tmp_path, monkeypatch, is_true, code
 ):
     monkeypatch.setattr(audit_point, "REST_SECONDS", 0.0)
+    if not is_true:
+        flip(blobs(archive, "payload")[0], 9)
     with no_file_beyond(1024):
-        error = cli.refused("audit", "--archive", recorded, "--state", tmp_path / "new", code=2)
-    assert error["kind"] == "DiskFullError"
+        done = cli("audit", "--archive", archive, "--state", tmp_path / "new", "--json")
+    assert done.code == code
+    assert done.json["verdict"] == ("good" if is_true else "wrong")
+    assert done.err.count("keeps no more of its state") == 1
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"lock"}
+
+
+def test_two_audits_do_not_keep_their_state_in_one_folder(cli, recorded, tmp_path):
+    state = ("--state", tmp_path / "state")
+    with FolderLock(tmp_path / "state"):
+        error = cli.refused("audit", "--archive", recorded, *state, code=2)
+    assert error["kind"] == "FolderInUseError"
+    cli.ok("audit", "--archive", recorded, *state)
 
 
 def test_rounds_end_the_replay(cli, recorded):
@@ -227,7 +261,7 @@ def test_bytes_come_from_a_store_and_a_lie_there_is_named(cli, archive, tmp_path
 
 def test_a_member_that_nobody_reaches_leaves_data_missing(cli, archive):
     shutil.rmtree(archive / "payload")
-    done = cli("audit", "--archive", archive, "--archive", "http://127.0.0.1:9", "--json")
+    done = cli("audit", "--archive", archive, "--archive", NOWHERE, "--json")
     assert done.code == 2
 
 

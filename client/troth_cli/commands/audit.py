@@ -6,7 +6,7 @@ Next: `../workflows/audit.py`.
 
 import re
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Optional
 
@@ -157,7 +157,7 @@ def audit(options: AuditOptions, output: Output) -> None:
         from troth_cli.workflows.audit import audit as work
         from troth_cli.workflows.audit_inputs import gather
 
-    plan = _plan(options)
+    plan = replace(_plan(options), warn=output.warn)
     _check_page(options.html)
     with tempfile.TemporaryDirectory(prefix="troth-audit-") as folder:
         inputs = gather(_asked(options, Path(folder)))
