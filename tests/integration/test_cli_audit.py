@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +25,9 @@ from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
 from troth_cli.workflows.audit_replay import Plan
 from troth_client.runtime.files import FolderLock
+from troth_localnet.jsonrpc import Method
 from troth_localnet.rpc import RpcServer, ServerConfig
+from troth_simulation.in_process import InProcessRun
 
 ROUNDS = 4
 REPOSITORY = Path(__file__).parents[2]
@@ -219,6 +223,15 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         (folder / "ledger.jsonl").rename(tmp_path / "moved.jsonl")
         from_history = await asyncio.to_thread(gather, asked(None, folder))
         assert judged(from_history).verdict is Verdict.GOOD
+        trying = replace(asked(None, folder), rpc=[NOWHERE, server.rpc_url])
+        after_outage = await asyncio.to_thread(gather, trying)
+        assert [one.partition(": ")[0] for one in after_outage.silent] == [NOWHERE]
+        assert judged(after_outage).verdict is Verdict.GOOD
+        async with lying(run) as liar:
+            trying = replace(trying, rpc=[liar, server.rpc_url])
+            after_lie = await asyncio.to_thread(gather, trying)
+        assert len(after_lie.words) == 2
+        assert judged(after_lie).verdict is Verdict.GOOD
         (tmp_path / "moved.jsonl").rename(folder / "ledger.jsonl")
         forged_tail(folder)
         found = judged(await asyncio.to_thread(gather, asked(None, folder)))
@@ -226,6 +239,33 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         await server.stop()
     assert {one.grade for one in found.findings} == {Grade.DISCREPANCY}
     assert Rule.CHAIN_HASH in {one.rule for one in found.findings}
+
+
+class Hiding(RpcServer):
+    """A node without the newest signature of each page."""
+
+    def _lookup(self, name: str) -> Method | None:
+        found = super()._lookup(name)
+        if name != "getSignaturesForAddress" or found is None:
+            return found
+        return lambda params: found(params)[1:]
+
+
+@asynccontextmanager
+async def lying(run: InProcessRun) -> AsyncIterator[str]:
+    """A node of the run's chain that hides its newest transaction."""
+    server = Hiding(run.chain, ServerConfig(slot_milliseconds=None))
+    await server.start()
+    try:
+        yield server.rpc_url
+    finally:
+        await server.stop()
+
+
+def test_an_audit_whose_nodes_have_no_account_is_not_offline(recorded, tmp_path):
+    offline = gather(Asked(None, None, [], [str(recorded)], None, tmp_path))
+    assert offline.is_offline
+    assert not replace(offline, gone=("a node",)).is_offline
 
 
 def _other_node(inputs: Inputs) -> Inputs:
