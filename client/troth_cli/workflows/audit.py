@@ -59,8 +59,9 @@ def _audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
             replay.on_round = on_round
             early += replay.found  # of an earlier process
         series = Series(told)
-        run = bytes(Pubkey.from_string(head.run))
-        checkers: list[Checker] = [Closes(told), Recount(told, run), Tally(told), series]
+        recount = Recount(told, bytes(Pubkey.from_string(head.run)))
+        closes = Closes(told, recount.books)
+        checkers: list[Checker] = [closes, recount, Tally(told), series]
         if replay is not None:
             checkers.append(exact_tests(replay, told))
         auditor = Auditor(head.reader(), told, replay, checkers, inputs.words, inputs.gone)
