@@ -58,9 +58,8 @@ def _audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
         if replay is not None:
             replay.on_round = on_round
             early += replay.found  # of an earlier process
-        series = Series(told)
         recount = Recount(told, bytes(Pubkey.from_string(head.run)))
-        closes = Closes(told, recount.books)
+        closes, series = Closes(told, recount.books), Series(told, recount.books)
         checkers: list[Checker] = [closes, recount, Tally(told), series]
         if replay is not None:
             checkers.append(exact_tests(replay, told))

@@ -75,7 +75,12 @@ def checked(events: Iterable[Event]) -> list[Finding]:
     assert isinstance(first, RunCreated)
     told = Told(first.params.residual_rounds)
     recount = Recount(told, bytes(first.run))
-    checkers: list[Checker] = [Closes(told, recount.books), recount, Tally(told), Series(told)]
+    checkers: list[Checker] = [
+        Closes(told, recount.books),
+        recount,
+        Tally(told),
+        Series(told, recount.books),
+    ]
     found: list[Finding] = []
     for event in (first, *rest):
         for one in checkers:
