@@ -126,4 +126,5 @@ def _signature(header: Header, signature: bytes, claim: Claim) -> Iterator[Findi
         place = claim.round, claim.index
         found = f"{signature.hex()[:32]}…"
         tell = discrepancy if claim.is_included else note
-        yield tell(Rule.SIGNATURE, error.expected, found, *place)
+        expected = f"{error.expected}, on header {claim.header_hash.hex()}"
+        yield tell(Rule.SIGNATURE, expected, found, *place)

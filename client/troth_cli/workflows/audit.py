@@ -61,10 +61,10 @@ def auditor_of(
     created, head = created_by(inputs.ledger), inputs.ledger.head
     early: list[Finding] = []
     period = 1 if created is None else created.params.residual_rounds
-    told, replay = Told(residual_rounds=period), None
+    told = Told(residual_rounds=period)
     if created is not None:
         early += origin(created, *(Pubkey.from_string(one) for one in (head.run, head.program)))
-        replay = prepare(inputs, plan, created, threads, early)
+    replay = None if created is None else prepare(inputs, plan, created, threads, early)
     recount = Recount(told, bytes(Pubkey.from_string(head.run)))
     closes, series = Closes(told, recount.books), Series(told, recount.books)
     checkers: list[Checker] = [closes, recount, Tally(told), series]
