@@ -50,6 +50,7 @@ from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Beside, Supervisor
 from troth_client.participant.validating import HeldOut, validate
 from troth_client.run_files.files import member_files
+from troth_client.runtime.allocator import keep_freed_memory
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
 from troth_client.runtime.signals import at_stop_signals
@@ -107,6 +108,7 @@ async def participate(
     The first SIGINT or SIGTERM lets the round under way end. The stake stays, so the same command
     resumes. A second signal stops at once. Raises the errors of its parts.
     """
+    keep_freed_memory()
     if settings.num_threads is not None:
         torch.set_num_threads(settings.num_threads)
         # NumPy's BLAS has threads of its own; they spin while others need the cores.
