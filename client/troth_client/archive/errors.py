@@ -4,6 +4,7 @@
     └── ArchiveError
         ├── ArchiveFolderError   the folder cannot be one, or something else lies in it
         ├── ArchiveEntryError    a path inside it is taken by something that is no file
+        ├── StoreLedgerError     the ledger in the store is another one than ours
         └── NotYetError          an item cannot be asked for, or kept, as things are
             └── TooEarlyError    another item, or an event, must be here first
 
@@ -24,6 +25,10 @@ class ArchiveFolderError(ArchiveError):
 
 class ArchiveEntryError(ArchiveError):
     """A path inside an archive is taken by something that is no file."""
+
+
+class StoreLedgerError(ArchiveError):
+    """The ledger in an object store is another one than ours, so neither may replace the other."""
 
 
 class NotYetError(ArchiveError):

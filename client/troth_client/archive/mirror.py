@@ -22,13 +22,14 @@ LOOKS_A_LIST: Final = 60
 """The ledger grows all the time, and an object is replaced as a whole: so it is seldom."""
 LONGEST_PAUSE: Final = 64
 """Looks between two attempts while the store is away."""
-_LISTS: Final = (LEDGER_FILE, CHAIN_FILE, MISSING_FILE)
 
 
 class Mirror:
     """Copies a folder to the store at `url`, which a later start completes.
 
-    `is_whole`: else only the ledger and the lists; then others bring the bytes there.
+    `stored_bytes` is the length of the ledger there: only a longer one takes its place, or one that
+    was read anew and that the Run account proves. `is_whole`: else only the ledger and the lists;
+    then others bring the bytes there.
     """
 
     def __init__(
@@ -37,10 +38,12 @@ class Mirror:
         wire: StoreWire,
         folder: ArchiveFolder,
         events: EventSink,
+        stored_bytes: int,
         *,
         is_whole: bool = True,
     ) -> None:
         self._url, self._wire, self._folder, self._events = url, wire, folder, events
+        self._stored_bytes, self._stored_file = stored_bytes, folder.ledger.stat().st_ino
         self._is_whole = is_whole
         self._waiting: dict[str, Item] = {}
         self._copied: set[str] = set()
@@ -79,11 +82,18 @@ class Mirror:
             self._events.emit("store_trouble", count=self._num_failures + 1, reason=why)
 
     async def copy_lists(self) -> None:
-        """Copy the ledger and the lists beside it. Raises HolderError."""
-        for name in _LISTS:
-            path = self._folder.path / name
-            if path.is_file():
-                await self._wire.put_file(self._url, name, path)
+        """Copy the ledger if it is longer, and the lists beside it. Raises HolderError."""
+        found = self._folder.ledger.stat()
+        if found.st_size > self._stored_bytes or found.st_ino != self._stored_file:
+            await self._copy_list(LEDGER_FILE)
+            self._stored_bytes, self._stored_file = found.st_size, found.st_ino
+            await self._copy_list(CHAIN_FILE)
+        await self._copy_list(MISSING_FILE)
+
+    async def _copy_list(self, name: str) -> None:
+        path = self._folder.path / name
+        if path.is_file():
+            await self._wire.put_file(self._url, name, path)
 
     async def _copy(self, most: int) -> None:
         chosen = list(self._waiting.values())[:most]

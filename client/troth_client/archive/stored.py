@@ -1,14 +1,13 @@
 """The bytes of an archive that lies in an object store: `troth archive --out URL`.
 
-Owns: what lies there by name, and the lists that a new working folder begins with.
-Never: appends to an object: ledger and lists are kept in the working folder, and copied.
-Next: `mirror.py`, which copies them; `keeper.py`, which fills the store.
+Owns: what lies there by name. Never: appends to an object: ledger and lists are kept in the working
+folder, and copied.
+Next: `mirror.py`, which copies them; `store_ledger.py` for the start; `keeper.py`, which fills it.
 
 Headers and the run's files are small, and a start reads all of them. So the working folder keeps
 them, too.
 """
 
-from pathlib import Path
 from typing import Final
 
 from troth_client.archive.folder import MISSING_FILE, ArchiveFolder
@@ -30,18 +29,13 @@ class StoredBytes(Closable):
     """
 
     def __init__(self, url: str, folder: ArchiveFolder) -> None:
-        """List what is there. A new working folder gets the store's ledger and its lists.
-
-        Raises HolderError, DiskFullError.
-        """
+        """List what is there. Raises HolderError."""
         self._folder = folder
         self._store = RemoteStore(url)
         self._sizes: dict[str, int] = {}
         try:
             for kind in BlobKind:
                 self._sizes |= self._store.sizes(kind)
-            if not folder.ledger.exists():
-                self._take_over(folder.path)
         except BaseException:
             self.close()
             raise
@@ -75,14 +69,14 @@ class StoredBytes(Closable):
         self._sizes.pop(_address(kind, key), None)
         self._store.forget(_address(kind, key))
 
+    def fetch_lists(self) -> None:
+        """Fetch the lists there are into the folder. Raises HolderError, DiskFullError."""
+        for name, most in ((MISSING_FILE, MOST_LIST_BYTES), (LEDGER_FILE, MOST_LEDGER_BYTES)):
+            self._store.download(name, self._folder.path / name, most)
+
     def _keep(self, item: Item, data: bytes) -> None:
         if item.kind in _SMALL:
             self._folder.put(item, data)
-
-    def _take_over(self, path: Path) -> None:
-        """Begin with the store's lists; the ledger last, because it shows that all are here."""
-        self._store.download(MISSING_FILE, path / MISSING_FILE, MOST_LIST_BYTES)
-        self._store.download(LEDGER_FILE, path / LEDGER_FILE, MOST_LEDGER_BYTES)
 
 
 def _address(kind: str, key: bytes) -> str:

@@ -19,7 +19,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError
-from troth_coordinator.ledger.file import LedgerFile
+from troth_coordinator.ledger.file import LedgerFile, keep_aside
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.view import RunView
@@ -73,6 +73,7 @@ async def renew(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: fl
         with LedgerFile(beside, ledger.head) as fresh:
             _, found = await catch_up(client, fresh, pause_seconds)
             if found.match is Match.WHOLE:
+                keep_aside(ledger.path)
                 ledger.take_over(fresh)
                 return True
     except (LedgerError, MalformedReplyError):
