@@ -79,8 +79,9 @@ async def keep_archive(
     """Keep an archive until the run is over, or SIGINT or SIGTERM. A restart goes on.
 
     Raises ArchiveFolderError, FolderInUseError, LedgerFileError for another run's folder,
-    StoreLedgerError for another ledger in the store, AccountMissingError without the run. Trouble
-    with an RPC node, a member or a disk ends nothing.
+    StoreLedgerError for another ledger in the store, StoreInUseError for another process that
+    writes there, AccountMissingError without the run. Trouble with an RPC node, a member or a disk
+    ends nothing.
     """
     await _check_run(settings, client)
     genesis = bytes(await client.rpc.genesis_hash())
@@ -194,9 +195,9 @@ def mirror_of(
     if not url:
         return None
     # With `copy_to` the folder may lack more than the store does: each has a list of its own.
-    stored_bytes = take_up(ledger, url, [MISSING_FILE] if settings.store else [])
+    stored = take_up(ledger, url, [MISSING_FILE] if settings.store else [])
     wire = StoreWire(STORE_SECONDS, signs=True)
-    return Mirror(url, wire, folder, events, stored_bytes, is_whole=not settings.store)
+    return Mirror(url, wire, folder, events, stored, is_whole=not settings.store)
 
 
 async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> None:

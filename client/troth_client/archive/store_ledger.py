@@ -12,6 +12,7 @@ from typing import Final
 from troth_client.archive.errors import StoreLedgerError
 from troth_client.archive.stored import MOST_LEDGER_BYTES, MOST_LIST_BYTES
 from troth_client.transport.remote import RemoteStore
+from troth_client.transport.store import Version
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LEDGER_FILE, LedgerFile
 
@@ -24,8 +25,8 @@ _MERGE: Final = (
 )
 
 
-def take_up(ledger: LedgerFile, url: str, lists: Sequence[str] = ()) -> int:
-    """Go on with the ledger in a store where it is longer; return how long that one is.
+def take_up(ledger: LedgerFile, url: str, lists: Sequence[str] = ()) -> Version | None:
+    """Go on with the ledger in a store where it is longer; return which one is there.
 
     `lists` come from there as well then. Entries that no close has proven give way to others.
     Raises StoreLedgerError for no ledger of this run, and where each has proven entries that the
@@ -34,18 +35,19 @@ def take_up(ledger: LedgerFile, url: str, lists: Sequence[str] = ()) -> int:
     beside = ledger.path.with_name(ledger.path.name + BESIDE)
     with RemoteStore(url) as store:
         try:
-            if not store.download(LEDGER_FILE, beside, MOST_LEDGER_BYTES):
-                return 0
-            num_bytes = beside.stat().st_size
-            if _num_common(beside, ledger.path) < num_bytes:  # else it is the beginning of ours
+            found = store.download(LEDGER_FILE, beside, MOST_LEDGER_BYTES)
+            if found is not None and _num_common(beside, ledger.path) < found.num_bytes:
                 _compare(ledger, beside, store, lists)
-            return num_bytes
+            return found
         finally:
             beside.unlink(missing_ok=True)
 
 
 def _compare(ledger: LedgerFile, beside: Path, store: RemoteStore, lists: Sequence[str]) -> None:
-    """Take over the copy of the store's ledger, and its lists first, where it goes on from ours."""
+    """Take over the copy of the store's ledger, and its lists first, where it goes on from ours.
+
+    It is not the beginning of ours.
+    """
     with _folded(beside, ledger, store.name) as theirs:
         if _is_better(theirs, ledger, store.name):
             for name in lists:

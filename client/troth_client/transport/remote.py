@@ -20,7 +20,7 @@ from troth_client.transport.endpoint import check_holder, is_store
 from troth_client.transport.errors import FetchError, HolderError, HolderLacksError, HolderLiedError
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
-from troth_client.transport.store import StoreWire
+from troth_client.transport.store import StoreWire, Version
 
 T = TypeVar("T")
 
@@ -102,16 +102,15 @@ class RemoteStore(RemoteSource):
         """Return the names of the objects in a folder, and their sizes. Raises HolderError."""
         return self._call(self._wire.sizes(self.name, folder))
 
-    def download(self, name: str, path: Path, most_bytes: int) -> bool:
-        """Write an object into a new file; False where there is none.
+    def download(self, name: str, path: Path, most_bytes: int) -> Version | None:
+        """Write an object into a new file; return which one it is, None where there is none.
 
         Raises HolderError, DiskFullError.
         """
         try:
-            self._call(self._wire.get_file(self.name, name, path, most_bytes))
+            return self._call(self._wire.get_file(self.name, name, path, most_bytes))
         except HolderLacksError:
-            return False
-        return True
+            return None
 
     async def _removed(self, name: str) -> None:
         with contextlib.suppress(HolderError):
