@@ -48,7 +48,7 @@ def url(s3, monkeypatch, request):
 def stored(url):
     """The names of the objects of each kind."""
     with RemoteStore(url) as store:
-        return {kind: {one.split("/")[1] for one in store.sizes(kind)} for kind in KINDS}
+        return {kind: {one.split("/")[1] for one, _ in store.sizes(kind)} for kind in KINDS}
 
 
 def all_of(past):

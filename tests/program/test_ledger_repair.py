@@ -1,6 +1,7 @@
 """A ledger is repaired from an RPC node and from other ledgers, or stays as it is."""
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,30 @@ def test_a_turned_bit_is_read_again_from_the_node(
         assert found.gap == ""
         aside = path.name + ASIDE + (str(number + 1) if number else "")
         assert path.with_name(aside).read_bytes() == damaged, "no earlier one is overwritten"
+
+
+def test_a_repair_holds_no_file_in_memory(
+    driver: RoundDriver, entries: list[Entry], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger and what an RPC node sends may be longer than memory."""
+    written(driver, path, [*entries[:8], *entries[9:]])
+    num_held = []
+
+    def held() -> int:
+        gc.collect()
+        return sum(isinstance(one, Entry) for one in gc.get_objects())
+
+    write = ledgers._write
+
+    def counted(*given: object) -> ledgers.Made:
+        num_held.append(held() - before)
+        return write(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ledgers, "_write", counted)
+    before = held()
+    repaired(driver, path)
+    assert num_held == [0]
+    assert len(entries) > 50
 
 
 def test_a_tail_that_only_the_run_account_contradicts_is_read_again(

@@ -152,11 +152,16 @@ class ArchiveFolder:
             folder = self.path / kind
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
                 is_file = stat.S_ISREG(path.lstat().st_mode)
-                if not is_file or not _NAME.fullmatch(path.name):
+                if not is_file or not is_name(path.name):
                     yield path
 
     def _path(self, kind: str, key: bytes) -> Path:
         return self.path / kind / key.hex()
+
+
+def is_name(name: str) -> bool:
+    """Tell whether bytes of an archive may have this name in their folder."""
+    return _NAME.fullmatch(name) is not None
 
 
 def _check_kind(path: Path, is_right: Callable[[int], bool], expected: str) -> None:

@@ -6,11 +6,12 @@ Next: `../transport/store.py`, which writes; `keeper.py`, which calls this at ea
 """
 
 import asyncio
+from itertools import islice
 from typing import Final
 
 from troth_client.archive.errors import StoreInUseError
 from troth_client.archive.folder import CHAIN_FILE, MISSING_FILE, ArchiveFolder
-from troth_client.archive.items import Item
+from troth_client.archive.items import Item, name_of
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.errors import HolderChangedError, HolderError
 from troth_client.transport.store import StoreWire, Version
@@ -54,14 +55,14 @@ class Mirror:
         self._has_put = False
         self._missing_at = 0
         self._is_whole = is_whole
-        self._waiting: dict[str, Item] = {}
-        self._copied: set[str] = set()
+        self._waiting: dict[bytes, None] = {}
+        self._copied: set[bytes] = set()
         self._looks = self._pause = self._num_failures = 0
 
     def add(self, item: Item) -> None:
         """Copy an item of the folder from now on."""
-        if self._is_whole and item.address not in self._copied:
-            self._waiting[item.address] = item
+        if self._is_whole and item.short not in self._copied:
+            self._waiting[item.short] = None
 
     async def look(self) -> None:
         """Copy some of what waits, and sometimes the lists; a store that is away is reported.
@@ -153,17 +154,18 @@ class Mirror:
             await self._wire.put_file(self._url, name, path)
 
     async def _copy(self, most: int) -> None:
-        chosen = list(self._waiting.values())[:most]
+        chosen = list(islice(self._waiting, most))
         for first in range(0, len(chosen), PARALLEL):
             await asyncio.gather(*map(self._copy_one, chosen[first : first + PARALLEL]))
 
-    async def _copy_one(self, item: Item) -> None:
-        size = self._folder.size(item.kind, item.key)
+    async def _copy_one(self, short: bytes) -> None:
+        name = name_of(short)
+        size = self._folder.size(name.kind, name.key)
         data = None
         if size is not None:
             get = self._folder.get
-            data = await asyncio.to_thread(get, item.kind, item.key, size)
+            data = await asyncio.to_thread(get, name.kind, name.key, size)
         if data is not None:  # else it was forgotten meanwhile, or damaged
-            await self._wire.write(self._url, item.name, data)
-        self._copied.add(item.address)
-        self._waiting.pop(item.address, None)
+            await self._wire.write(self._url, name, data)
+        self._copied.add(short)
+        self._waiting.pop(short, None)

@@ -10,8 +10,8 @@ them, too.
 
 from typing import Final
 
-from troth_client.archive.folder import MISSING_FILE, ArchiveFolder
-from troth_client.archive.items import Item
+from troth_client.archive.folder import MISSING_FILE, ArchiveFolder, is_name
+from troth_client.archive.items import Item, short
 from troth_client.runtime.files import Closable
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.remote import RemoteStore
@@ -32,10 +32,13 @@ class StoredBytes(Closable):
         """List what is there. Raises HolderError."""
         self._folder = folder
         self._store = RemoteStore(url)
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[bytes, int] = {}
+        self._numbers: dict[int, int] = {}
         try:
             for kind in BlobKind:
-                self._sizes |= self._store.sizes(kind)
+                for name, size in self._store.sizes(kind):
+                    if is_name(name.removeprefix(f"{kind}/")):
+                        self._note(short(kind, bytes.fromhex(name[-64:])), size)
         except BaseException:
             self.close()
             raise
@@ -46,7 +49,7 @@ class StoredBytes(Closable):
 
     def size(self, kind: str, key: bytes) -> int | None:
         """See ByteStore.size."""
-        return self._sizes.get(_address(kind, key)) or None
+        return self._sizes.get(short(kind, key)) or None
 
     def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
         """See ByteStore.get."""
@@ -62,22 +65,22 @@ class StoredBytes(Closable):
         """See ByteStore.put. Raises HolderError as well."""
         self._store.put(item.address, data)
         self._keep(item, data)
-        self._sizes[item.address] = len(data)
+        self._note(item.short, len(data))
 
     def forget(self, kind: str, key: bytes) -> None:
         """See ByteStore.forget."""
-        self._sizes.pop(_address(kind, key), None)
-        self._store.forget(_address(kind, key))
+        self._sizes.pop(short(kind, key), None)
+        self._store.forget(BlobId(0, BlobKind(kind), key).address)
 
     def fetch_lists(self) -> None:
         """Fetch the lists there are into the folder. Raises HolderError, DiskFullError."""
         for name, most in ((MISSING_FILE, MOST_LIST_BYTES), (LEDGER_FILE, MOST_LEDGER_BYTES)):
             self._store.download(name, self._folder.path / name, most)
 
+    def _note(self, found: bytes, size: int) -> None:
+        """Remember a size: all items of one size share its number."""
+        self._sizes[found] = self._numbers.setdefault(size, size)
+
     def _keep(self, item: Item, data: bytes) -> None:
         if item.kind in _SMALL:
             self._folder.put(item, data)
-
-
-def _address(kind: str, key: bytes) -> str:
-    return BlobId(0, BlobKind(kind), key).address

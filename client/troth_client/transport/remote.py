@@ -9,7 +9,7 @@ Next: `sources.py`, which asks several in order.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, TypeVar
@@ -98,9 +98,15 @@ class RemoteStore(RemoteSource):
         self._removals.add(removal)
         removal.add_done_callback(self._removals.discard)
 
-    def sizes(self, folder: str) -> dict[str, int]:
-        """Return the names of the objects in a folder, and their sizes. Raises HolderError."""
-        return self._call(self._wire.sizes(self.name, folder))
+    def sizes(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Yield the names of the objects in a folder, and their sizes. Raises HolderError."""
+        pages = self._wire.sizes(self.name, folder)
+
+        async def following() -> list[tuple[str, int]] | None:
+            return await anext(pages, None)
+
+        while (page := self._call(following())) is not None:
+            yield from page
 
     def download(self, name: str, path: Path, most_bytes: int) -> Version | None:
         """Write an object into a new file; return which one it is, None where there is none.

@@ -202,19 +202,18 @@ class StoreWire:
                 await asyncio.to_thread(out.write, chunk)
         return Version.of(found.meta, num_bytes)
 
-    async def sizes(self, holder: str, folder: str) -> dict[str, int]:
-        """Return the names of the objects in a folder of the store, and their sizes in bytes."""
+    async def sizes(self, holder: str, folder: str) -> AsyncIterator[list[tuple[str, int]]]:
+        """Yield the names of the objects in a folder of a store, and their sizes, by pages."""
         import obstore  # noqa: PLC0415
 
         pages = aiter(obstore.list(self._open(holder), prefix=folder))
-        found: dict[str, int] = {}
         while True:
             with self._named(holder, HolderClosedError):
                 async with asyncio.timeout(self._grace_seconds):
                     page = await anext(pages, None)
             if page is None:
-                return found
-            found |= {one["path"]: one["size"] for one in page}
+                return
+            yield [(one["path"], one["size"]) for one in page]
 
     async def remove(self, holder: str, name: str) -> None:
         """Remove an object; harmless when repeated. Raises HolderError."""
