@@ -1,4 +1,4 @@
-"""What an archive with a store holds in memory for each item, for as long as the run goes on."""
+"""The memory of an archive with a store grows with each item: by how much."""
 
 import os
 import tracemalloc

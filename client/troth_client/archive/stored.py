@@ -36,9 +36,7 @@ class StoredBytes(Closable):
         self._numbers: dict[int, int] = {}
         try:
             for kind in BlobKind:
-                for name, size in self._store.sizes(kind):
-                    if is_name(name.removeprefix(f"{kind}/")):
-                        self._note(short(kind, bytes.fromhex(name[-64:])), size)
+                self._list(kind)
         except BaseException:
             self.close()
             raise
@@ -76,6 +74,12 @@ class StoredBytes(Closable):
         """Fetch the lists there are into the folder. Raises HolderError, DiskFullError."""
         for name, most in ((MISSING_FILE, MOST_LIST_BYTES), (LEDGER_FILE, MOST_LEDGER_BYTES)):
             self._store.download(name, self._folder.path / name, most)
+
+    def _list(self, kind: BlobKind) -> None:
+        for path, size in self._store.sizes(kind):
+            name = path.removeprefix(f"{kind}/")
+            if is_name(name):
+                self._note(short(kind, bytes.fromhex(name)), size)
 
     def _note(self, found: bytes, size: int) -> None:
         """Remember a size: all items of one size share its number."""

@@ -27,8 +27,41 @@ from troth_coordinator.rules.view import RunView
 ANEW: Final = ".anew"
 TRIES: Final = 3
 """The chain may go on between reading entries and reading the Run account."""
+REFUSALS: Final = 4
+"""After so many in a row, and then ever more seldom, the whole history is read anew."""
 AT_ONCE: Final = 50
 """So many entries are written and flushed together."""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """How often in a row the chain has contradicted a ledger, and when that calls for a new start.
+
+    An archive has one, and a participant with a ledger. `renews`: `renew` is due.
+    """
+
+    count: int = 0
+    renews: bool = False
+
+    def add(self) -> None:
+        """Take note of a contradiction."""
+        self.count += 1
+        self.renews = self.count >= REFUSALS and self.count & (self.count - 1) == 0
+
+    def end(self) -> None:
+        """Take note that the ledger and the chain agree."""
+        self.count, self.renews = 0, False
+
+    async def renew(self, client: CoordinatorClient, ledger: LedgerFile, pause: float = 0) -> bool:
+        """Read the whole history if that is due; tell whether the ledger goes on with it.
+
+        Once for each time that it is due, whether or not it succeeds. Raises as `renew`.
+        """
+        is_due, self.renews = self.renews, False
+        if not is_due or not await renew(client, ledger, pause):
+            return False
+        self.end()
+        return True
 
 
 async def follow(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float = 0) -> int:

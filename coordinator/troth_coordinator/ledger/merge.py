@@ -101,8 +101,8 @@ class Merging:
 class _Known:
     """Entries by the number of their first absorbed event, and plain ones by their round.
 
-    `newest` is the highest number that an event has, -1 without any. What stands before event
-    `start` was taken.
+    `newest` is the highest number that an event has, -1 without any. Events before number `start`
+    were taken.
     """
 
     numbered: dict[int, tuple[Entry, int, int | None]] = field(default_factory=dict)
