@@ -18,7 +18,8 @@ from support.runs import AUDITED
 from support.stores import BUCKET, FIXTURES, aim_at
 
 from troth_client.archive.check import check_archive
-from troth_client.archive.errors import StoreLedgerError
+from troth_client.archive.errors import StoreInUseError, StoreLedgerError
+from troth_client.archive.mirror import LOOKS_A_LIST
 from troth_client.archive.room import Keeping
 from troth_client.archive.store_ledger import take_up
 from troth_client.transport.errors import HolderError, HolderLiedError
@@ -271,6 +272,19 @@ async def test_two_folders_take_turns_with_one_store(past, tmp_path, place):
             own.write_bytes(end)  # as if the run had gone on
         assert ledger_at(place) == end
         before = end
+
+
+async def test_an_archive_ends_when_another_one_has_written_its_store(past, tmp_path, place):
+    archivist = past.archivist(tmp_path / "work")
+    archivist.copy_to = place
+    other = with_another_end((past.path / "ledger.jsonl").read_bytes())
+    with pytest.raises(StoreInUseError):
+        async with archivist.opened() as keeper:
+            await keeper.look()
+            put_ledger(place, other)
+            for _ in range(LOOKS_A_LIST):
+                await keeper.look()
+    assert ledger_at(place) == other
 
 
 def forged(past):
