@@ -21,6 +21,7 @@ from solders.pubkey import Pubkey
 from threadpoolctl import threadpool_limits
 
 from troth_client.archive.process import ArchiveSettings, archive_beside
+from troth_client.archive.room import Keeping
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.start import read_start
 from troth_client.data.manifest import load_manifest
@@ -290,6 +291,7 @@ def _archive(
     kept = ArchiveSettings(
         run=owner.at.run,
         folder=settings.archive,
+        keeping=Keeping(settings.archive_bytes, settings.archive_rounds),
         others=(*settings.hubs, *settings.stores),
         poll_seconds=max(ARCHIVE_SECONDS, settings.poll_seconds),
     )
