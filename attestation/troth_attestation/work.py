@@ -57,6 +57,10 @@ OPENING_REASONS: dict[type[OpeningError], Reason] = {
 }
 
 
+TILES_TOGETHER = 32
+"""So many opened tiles stay in a processor's cache while their exact tests are made."""
+
+
 def judge(
     data: bytes | None,
     sampled: Sampled,
@@ -91,7 +95,9 @@ def judge_exactly(data: bytes, sampled: Sampled, signs: Signs | None, rule: Rule
         return shown
     if signs is None or signs.num_tiles != sampled.num_tiles:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
-    return _not_top_k(Shown.of(shown, rule.demo), signs, rule)
+    parts = shown.parts(TILES_TOGETHER)
+    found = (_not_top_k(Shown.of(part, rule.demo), signs, rule) for part in parts)
+    return next(filter(None, found), None)
 
 
 def _read(data: bytes, sampled: Sampled, recorded_root: bytes | None) -> Openings | Verdict:
@@ -170,15 +176,14 @@ def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:
     """
     sent = is_sent(shown.u, shown.without, rule.judge.sent_floor_log2)
     chosen = top_k(shown.u, rule.demo.k).signs(sent)
-    for row, tile in enumerate(shown.tiles):
-        is_equal = (
-            bool(signs.present[tile] == chosen.present[row])
-            and np.array_equal(signs.indices[tile], chosen.indices[row])
-            and np.array_equal(signs.negative[tile], chosen.negative[row])
-        )
-        if not is_equal:
-            return tile
-    return None
+    if signs.k != rule.demo.k:
+        return shown.tiles[0]
+    is_other = (
+        (signs.present[shown.tiles] != chosen.present)
+        | (signs.indices[shown.tiles] != chosen.indices).any(axis=1)
+        | (signs.negative[shown.tiles] != chosen.negative).any(axis=1)
+    )
+    return shown.tiles[int(is_other.argmax())] if is_other.any() else None
 
 
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:

@@ -138,9 +138,10 @@ class TileLayout:
 
     def put_back(self, matrix: Matrix, values: Tensor, tensors: Mapping[str, Tensor]) -> None:
         """Copy the values of `whole` into its tensors, unless they share their memory."""
+        if values.data_ptr() == tensors[matrix.names[0]].data_ptr():
+            return
         for name, part in self._split(matrix, values).items():
-            if part.data_ptr() != tensors[name].data_ptr():
-                tensors[name].detach().copy_(part)
+            tensors[name].detach().copy_(part)
 
     def _is_flat(self, matrix: Matrix) -> bool:
         """Whether a matrix is the one of all tensors below 2-D."""
