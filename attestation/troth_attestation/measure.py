@@ -83,15 +83,12 @@ class Measure(Protocol):
     @property
     def scale(self) -> Scale:
         """The scale of all tiles."""
-        ...
 
     def drawn(self, tiles: list[int]) -> Float32:
         """Return these tiles, fp32 [n, 4096], the bits of D(g)."""
-        ...
 
     def agreement(self, cut: Sequence[Group], signs: Signs, counted: Bools) -> float | None:
         """Return the agreement of votes in the group where it is least: see `least_agreement`."""
-        ...
 
 
 class DeviceGradient(Measure, Protocol):
@@ -106,14 +103,12 @@ class DeviceGradient(Measure, Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """[T, 64, 64], unless it is of another model."""
-        ...
 
     def sums(self, places: Iterable[Places]) -> Float64:
         """Return the sums of the coefficients by place, fp64 [128].
 
         `places` has the place of each coefficient in tile order, 0..127, in consecutive parts.
         """
-        ...
 
 
 Tiles = Float32 | DeviceGradient

@@ -50,10 +50,7 @@ def sketch(gradient: Tiles, sigma: bytes, target: int) -> Sketch:
 
     size = math.prod(gradient.shape)
     places = _places_of(tag_prefix("troth:sketch-stream") + b32(sigma, "sigma") + u16(target), size)
-    if isinstance(gradient, np.ndarray):
-        sums = _sums(gradient, places)
-    else:
-        sums = gradient.sums(places)
+    sums = _sums(gradient, places) if isinstance(gradient, np.ndarray) else gradient.sums(places)
     if not size or not np.isfinite(sums).all():
         raise TensorError("own gradient", "finite coefficients", f"{size} values", "recompute it")
     signed = sums[:NUM_BUCKETS] - sums[NUM_BUCKETS:]

@@ -62,7 +62,8 @@ class TorchGradient:
 
     def drawn(self, tiles: list[int]) -> Float32:
         """Return these tiles, fp32 [n, 4096]."""
-        found: Float32 = self.rows[tiles].cpu().numpy()
+        places = torch.tensor(tiles, dtype=torch.int64).to(self.rows.device)
+        found: Float32 = self.rows.index_select(0, places).cpu().numpy()
         return found
 
     def agreement(self, cut: Sequence[Group], signs: Signs, counted: Bools) -> float | None:
