@@ -29,16 +29,16 @@ from troth_attestation.measure import (
     Again,
     Distances,
     Float64,
+    Measure,
     Own,
     Rule,
     Shown,
-    Yardstick,
+    Tiles,
     measure,
-    scale_of,
+    measure_of,
     with_second,
 )
 from troth_attestation.openings import Openings, Sampled
-from troth_attestation.pieces import Float32
 from troth_attestation.selection import is_sent, top_k
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
@@ -131,7 +131,7 @@ def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdi
     return conclude(found, about, (yardstick, own.again), signs, rule)
 
 
-def yardstick_of(own: Own, num_tiles: int) -> Yardstick | Reason:
+def yardstick_of(own: Own, num_tiles: int) -> Measure | Reason:
     """Return what a judge measures with, or the reason why it cannot judge anybody.
 
     Nothing is measured against a gradient that is not finite, or zero everywhere: the distances
@@ -139,14 +139,14 @@ def yardstick_of(own: Own, num_tiles: int) -> Yardstick | Reason:
     """
     if own.tiles is None:
         return Reason.OWN_NOT_FINITE
-    scale = scale_of(_checked(own.tiles, num_tiles))
-    if not scale.is_finite:
+    found = measure_of(_checked(own.tiles, num_tiles))
+    if not found.scale.is_finite:
         return Reason.OWN_NOT_FINITE
-    return Yardstick(own.tiles, scale) if scale.median > 0 else Reason.ZERO_GRADIENT
+    return found if found.scale.median > 0 else Reason.ZERO_GRADIENT
 
 
 def conclude(
-    found: Distances, shown: Shown, judge: tuple[Yardstick, Again], signs: Signs, rule: Rule
+    found: Distances, shown: Shown, judge: tuple[Measure, Again], signs: Signs, rule: Rule
 ) -> Verdict:
     """Return the verdict on measured distances, after a second computation where one may help.
 
@@ -262,7 +262,7 @@ def _count(values: Float64, bound_micro: int) -> int:
     return int(np.count_nonzero(values > bound_micro / MICRO))
 
 
-def _checked(gradient: Float32, num_tiles: int) -> Float32:
+def _checked(gradient: Tiles, num_tiles: int) -> Tiles:
     if gradient.shape != (num_tiles, TILE_SIDE, TILE_SIDE):
         raise TensorError(
             "own gradient",
