@@ -3,9 +3,9 @@
 Owns: three settings of glibc's allocator. Never: changes what a computation returns.
 Next: `troth_client/participant/process.py`, which calls this before its first thread starts.
 
-Training takes and returns the same few megabytes in every pass. glibc gives each thread a heap of
-its own and hands freed memory back to the system, which must clear it before it is used again. See
-docs/results.md for what that cost.
+Training takes and returns the same megabytes in every pass. glibc gives each thread a heap of its
+own, and hands freed memory back to the system. The system clears it before it is used again.
+docs/results.md has what that cost.
 """
 
 import ctypes
