@@ -110,10 +110,7 @@ async def participate(
     resumes. A second signal stops at once. Raises the errors of its parts.
     """
     keep_freed_memory()
-    if settings.num_threads is not None:
-        torch.set_num_threads(settings.num_threads)
-        # NumPy's BLAS has threads of its own; they spin while others need the cores.
-        threadpool_limits(settings.num_threads)
+    _bound_threads(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(as_events(events))
@@ -157,6 +154,14 @@ async def participate(
         view = await _interruptible(supervisor.member, supervisor.run)
         await complete_ledger(supervisor.member, settings.ledger)
         return conclude(supervisor.member, settings, view)
+
+
+def _bound_threads(number: int | None) -> None:
+    if number is None:
+        return
+    torch.set_num_threads(number)
+    # NumPy's BLAS has threads of its own; they spin while others need the cores.
+    threadpool_limits(number)
 
 
 def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:
