@@ -1,7 +1,7 @@
 """Distances between what a trainer shows and what a judge computed (protocol section 7).
 
-Owns: the norms of the judge's gradient, the scale of each tile, the measured numbers, what a second
-computation in the other precision excuses, and the port to a gradient on another device.
+Owns: the norms of the judge's gradient, the scale of each tile, the measured numbers, and what a
+second computation in the other precision excuses. The port to a gradient on a device is here, too.
 Never: compares with a bound (`work.py` does), computes a gradient, or fetches.
 Next: `work.py`.
 
@@ -78,7 +78,7 @@ class Scale:
 
 
 class Measure(Protocol):
-    """What a judge measures with: its own D(g), wherever that lies."""
+    """A judge measures with this: its own D(g), wherever that lies."""
 
     @property
     def scale(self) -> Scale:

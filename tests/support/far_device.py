@@ -15,7 +15,7 @@ FAR = torch.device("xla", 0)
 _ATEN = torch.ops.aten
 _MAY_MIX = (_ATEN.copy_.default, _ATEN.index.Tensor, _ATEN.index_put_.default)
 _IS_THERE = (FAR.type, "meta")
-"""What operations in C++ call the device: `meta` needs no driver."""
+"""Operations in C++ call the device `meta`, which needs no driver."""
 
 
 class FarTensor(torch.Tensor):

@@ -208,13 +208,18 @@ def _own_or_none(witness: Witness, audit: AuditView, compute: Callable[[], Tiles
     except NonFiniteError:
         return None
     except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        give_back()
-        witness.chain.events.emit(
-            "judge_out_of_memory", round=audit.round, target=audit.target, reason=first_line(error)
-        )
+        report_out_of_memory(witness, audit, error)
         return None
+
+
+def report_out_of_memory(witness: Witness, audit: AuditView, error: Exception) -> None:
+    """Report that memory did not suffice for an audit. Raises any other error again."""
+    if not is_out_of_memory(error):
+        raise error
+    give_back()
+    witness.chain.events.emit(
+        "judge_out_of_memory", round=audit.round, target=audit.target, reason=first_line(error)
+    )
 
 
 def seconds_since(begun: float | None, runtime: Runtime) -> float | None:

@@ -32,7 +32,7 @@ ALL_VOTES = replace(
     tensor_tiles=(NUM_TILES,),
 )
 SCALE_BYTES = 2 * 8
-"""What leaves the device of each tile: a norm and a largest magnitude."""
+"""A norm and a largest magnitude of each tile leave the device."""
 SUM_BYTES = 2 * 64 * 8
 SHAPES = {"cut": (3, 31, 65), "norm": (70,), "scalar": (), "turned": (100, 129), "wide": (64, 128)}
 LAYOUT = TileLayout.from_shapes(SHAPES)
@@ -99,7 +99,8 @@ def test_a_judge_on_a_device_measures_and_finds_what_numpy_does(device, seed, ch
     assert np.allclose(*map(numbers, after), rtol=NEAR, atol=0, equal_nan=True)
     expected = work.judged(rule=rule, again=lambda: second)
     verdict = work.judged(rule=rule, gradient=far(work.own), again=lambda: far(second))
-    assert (verdict.kind, verdict.reason) == (expected.kind, expected.reason)
+    assert verdict.kind == expected.kind
+    assert verdict.reason == expected.reason
     assert verdict.num_bad_tiles == expected.num_bad_tiles
 
 
@@ -171,7 +172,8 @@ def test_the_work_of_a_witness_leaves_its_gradient_on_its_device(trainer, device
     proof = work.sketch(own, SIGMA, TARGET)
     assert device.left == [CONFIG.judge.openings_tiles * TILE_BYTES, SUM_BYTES]
     expected = work.judge(evidence, Own(held(own)))
-    assert (verdict.kind, verdict.reason) == (expected.kind, expected.reason)
+    assert verdict.kind == expected.kind
+    assert verdict.reason == expected.reason
     assert verdict.residual_ratio == pytest.approx(expected.residual_ratio, rel=NEAR)
     assert proof == work.sketch(held(own), SIGMA, TARGET)
     assert len(proof) * 4 == SKETCH_BYTES
