@@ -4,7 +4,7 @@ Owns: DeMo through the client's own encoder, codec and apply, every payload incl
 update one round late. As baselines, Signum and AdamW on the mean of all gradients.
 Never: chooses data, a rate or a schedule. A learner shows everything that its next round depends
 on, beside the weights, so that a killed run goes on to the bit.
-Next: `training.py`, which plays rounds; `quality.py` and `learning_rates.py`.
+Next: `training.py`, which plays rounds; `quality.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 Owns: sizes of models, the loop of rounds, the state of a run on disk, the file of finished runs.
 Never: a method of training (`methods.py`), or a grid: a script says which runs it wants.
-Next: `learning_rates.py` for rates of DeMo; `quality.py` for DeMo beside its baselines.
+Next: `quality.py` for DeMo beside its baselines.
 """
 
 import hashlib
