@@ -50,11 +50,11 @@ def test_each_method_goes_on_to_the_bit_where_it_was_interrupted(name, tmp_path,
     assert whole["losses"][6] < whole["losses"][2]
     evaluate, seen = training.evaluate, []
 
-    def interrupted(model, batch):
+    def interrupted(model, batch, **options):
         seen.append(model)
         if len(seen) == 3:
             raise KeyboardInterrupt
-        return evaluate(model, batch)
+        return evaluate(model, batch, **options)
 
     monkeypatch.setattr(training, "evaluate", interrupted)
     out = tmp_path / "again.jsonl"
