@@ -1,8 +1,9 @@
 """Hold a GPU against the processor: `python scripts/gpu/equality.py [--device cuda] [--tiles N]`.
 
 Owns: a table of questions, each answered by torch on the device and by Triton's kernels there.
-Never: times anything. Fails if one answer is wrong. With TRITON_INTERPRET=1 and `--device cpu` the
-same questions are asked where there is no GPU, of kernels that numpy interprets.
+Never: times anything. Exits with 1 if an answer is wrong, with 2 if there is no such device.
+With TRITON_INTERPRET=1 and `--device cpu` the same questions are asked where there is no GPU, of
+kernels that numpy interprets.
 Next: `client/troth_client/compression/known_answer.py`, `compiled.py` beside it.
 """
 
@@ -33,7 +34,8 @@ from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
-from troth_client.model.device import Device
+from troth_client.model.device import Device, choose_device
+from troth_client.model.errors import DeviceError
 from troth_client.participant.measuring import measure_machine
 from troth_coordinator.rules.config import RunConfig
 
@@ -86,7 +88,11 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiles", type=int, default=4096, help="tiles of the largest tensor")
     arguments = parser.parse_args()
-    device, case = torch.device(arguments.device), case_of(arguments.tiles)
+    try:
+        device = choose_device(arguments.device).torch
+    except DeviceError as error:
+        parser.error(str(error))
+    case = case_of(arguments.tiles)
     print(f"{device}, {_name(device)}, torch {torch.__version__}, {case.layout.num_tiles} tiles")
     kernels, reason = found_kernels(device)
     ways = [Way("torch", device, None)]

@@ -134,6 +134,7 @@ def test_compiled_kernels_give_the_same_roots(recorded):
     assert replay(recorded, path) == roots_of(recorded)
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device at hand")
 def test_a_cuda_device_gives_the_same_roots(recorded):
     path = choose_path("cuda")

@@ -184,6 +184,7 @@ def test_a_loss_that_no_header_holds_is_refused():
         micro_nats(torch.tensor(2e13))
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_cuda_agrees_within_bf16_and_keeps_fp32_masters(batch):
     device = choose_device("cuda")
