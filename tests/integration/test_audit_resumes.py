@@ -2,7 +2,9 @@
 
 import json
 import math
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,12 @@ from troth_audit.replay.findings import Grade
 from troth_audit.replay.report import Verdict
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit_replay import Plan
+from troth_cli.workflows.audit_survey import start_before
 from troth_client.model.shapes import trainable_shapes
 from troth_client.run_files.fetch import parse_config
 from troth_coordinator.chain.event_types_rounds import PayloadCommitted
+from troth_coordinator.ledger.entries import Entry
+from troth_coordinator.ledger.file import Ledger
 
 ROUNDS = 6
 
@@ -85,6 +90,40 @@ def test_a_damaged_point_is_not_taken(archive, tmp_path, name):
     for path in (tmp_path / "state").glob(f"*{name}"):
         flip(path, 5)
     assert audit_of(archive, plan=plan).counts == audit_of(archive).counts
+
+
+def test_a_point_that_is_a_fifo_is_not_waited_for(archive, tmp_path):
+    (tmp_path / "state").mkdir()
+    os.mkfifo(tmp_path / "state" / "audit.json")
+    plan = Plan(num_threads=1, state=tmp_path / "state")
+    assert audit_of(archive, plan=plan).resumed_round is None
+
+
+class CountedLedger(Ledger):
+    """A ledger that counts the entries that are read."""
+
+    num_read = 0
+
+    def entries(self) -> Iterator[Entry]:
+        for entry in super().entries():
+            CountedLedger.num_read += 1
+            yield entry
+
+
+class NoWeights:
+    """Weights of which no source has any."""
+
+    def take_up(self, *state: object) -> bool:
+        return False
+
+
+def test_the_ledger_is_read_no_further_than_the_checkpoints_that_may_count(archive, monkeypatch):
+    monkeypatch.setattr(CountedLedger, "num_read", 0)
+    ledger = CountedLedger.of(archive / "ledger.jsonl")
+    assert start_before(ledger, 0, NoWeights()) == 0
+    assert CountedLedger.num_read == 0
+    assert start_before(ledger, 2, NoWeights()) == 0
+    assert 0 < CountedLedger.num_read < len(list(Ledger.entries(ledger)))
 
 
 def test_the_point_holds_two_states_at_most(archive, tmp_path):

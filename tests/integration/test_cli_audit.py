@@ -3,6 +3,10 @@
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +24,14 @@ from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
 from troth_cli.workflows.audit_replay import Plan
+from troth_client.runtime.files import FolderLock
+from troth_localnet.jsonrpc import Method
 from troth_localnet.rpc import RpcServer, ServerConfig
+from troth_simulation.in_process import InProcessRun
 
 ROUNDS = 4
+REPOSITORY = Path(__file__).parents[2]
+NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +57,21 @@ def test_a_clean_archive_passes_and_says_whose_word_it_has(cli, recorded):
     done = cli.ok("audit", "--archive", recorded)
     assert "its own word, no proof: give --rpc" in done.out
     assert done.out.splitlines()[-1].startswith("PASS")
+
+
+def test_make_audit_asks_no_node_that_the_user_has_exported(recorded):
+    found = [f"DEMO={recorded.parent}", f"BIN={Path(sys.executable).parent}"]
+    done = subprocess.run(
+        ["make", "--silent", "--old-file=.venv/.train", "audit", *found],
+        cwd=REPOSITORY,
+        env={**os.environ, "TROTH_RPC": NOWHERE},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("PASS")
 
 
 def test_the_json_is_one_object(cli, recorded):
@@ -130,13 +154,27 @@ def test_rounds_that_are_no_span_are_refused(cli, recorded, text):
     assert error["kind"] == "InputError"
 
 
-def test_a_full_disk_ends_an_audit_that_keeps_its_state_and_proves_nothing(
-    cli, recorded, tmp_path, monkeypatch
+@pytest.mark.parametrize(("is_true", "code"), [(True, 0), (False, 1)])
+def test_a_disk_that_is_full_for_the_state_keeps_no_result_back(
+    cli, archive, tmp_path, monkeypatch, is_true, code
 ):
     monkeypatch.setattr(audit_point, "REST_SECONDS", 0.0)
+    if not is_true:
+        flip(blobs(archive, "payload")[0], 9)
     with no_file_beyond(1024):
-        error = cli.refused("audit", "--archive", recorded, "--state", tmp_path / "new", code=2)
-    assert error["kind"] == "DiskFullError"
+        done = cli("audit", "--archive", archive, "--state", tmp_path / "new", "--json")
+    assert done.code == code
+    assert done.json["verdict"] == ("good" if is_true else "wrong")
+    assert done.err.count("keeps no more of its state") == 1
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"lock"}
+
+
+def test_two_audits_do_not_keep_their_state_in_one_folder(cli, recorded, tmp_path):
+    state = ("--state", tmp_path / "state")
+    with FolderLock(tmp_path / "state"):
+        error = cli.refused("audit", "--archive", recorded, *state, code=2)
+    assert error["kind"] == "FolderInUseError"
+    cli.ok("audit", "--archive", recorded, *state)
 
 
 def test_rounds_end_the_replay(cli, recorded):
@@ -185,6 +223,15 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         (folder / "ledger.jsonl").rename(tmp_path / "moved.jsonl")
         from_history = await asyncio.to_thread(gather, asked(None, folder))
         assert judged(from_history).verdict is Verdict.GOOD
+        trying = replace(asked(None, folder), rpc=[NOWHERE, server.rpc_url])
+        after_outage = await asyncio.to_thread(gather, trying)
+        assert [one.partition(": ")[0] for one in after_outage.silent] == [NOWHERE]
+        assert judged(after_outage).verdict is Verdict.GOOD
+        async with lying(run) as liar:
+            trying = replace(trying, rpc=[liar, server.rpc_url])
+            after_lie = await asyncio.to_thread(gather, trying)
+        assert len(after_lie.words) == 2
+        assert judged(after_lie).verdict is Verdict.GOOD
         (tmp_path / "moved.jsonl").rename(folder / "ledger.jsonl")
         forged_tail(folder)
         found = judged(await asyncio.to_thread(gather, asked(None, folder)))
@@ -192,6 +239,33 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
         await server.stop()
     assert {one.grade for one in found.findings} == {Grade.DISCREPANCY}
     assert Rule.CHAIN_HASH in {one.rule for one in found.findings}
+
+
+class Hiding(RpcServer):
+    """A node without the newest signature of each page."""
+
+    def _lookup(self, name: str) -> Method | None:
+        found = super()._lookup(name)
+        if name != "getSignaturesForAddress" or found is None:
+            return found
+        return lambda params: found(params)[1:]
+
+
+@asynccontextmanager
+async def lying(run: InProcessRun) -> AsyncIterator[str]:
+    """A node of the run's chain that hides its newest transaction."""
+    server = Hiding(run.chain, ServerConfig(slot_milliseconds=None))
+    await server.start()
+    try:
+        yield server.rpc_url
+    finally:
+        await server.stop()
+
+
+def test_an_audit_whose_nodes_have_no_account_is_not_offline(recorded, tmp_path):
+    offline = gather(Asked(None, None, [], [str(recorded)], None, tmp_path))
+    assert offline.is_offline
+    assert not replace(offline, gone=("a node",)).is_offline
 
 
 def _other_node(inputs: Inputs) -> Inputs:
@@ -227,7 +301,7 @@ def test_bytes_come_from_a_store_and_a_lie_there_is_named(cli, archive, tmp_path
 
 def test_a_member_that_nobody_reaches_leaves_data_missing(cli, archive):
     shutil.rmtree(archive / "payload")
-    done = cli("audit", "--archive", archive, "--archive", "http://127.0.0.1:9", "--json")
+    done = cli("audit", "--archive", archive, "--archive", NOWHERE, "--json")
     assert done.code == 2
 
 

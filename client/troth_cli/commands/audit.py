@@ -6,7 +6,7 @@ Next: `../workflows/audit.py`.
 
 import re
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Optional
 
@@ -67,8 +67,8 @@ class AuditOptions(Common):
         typer.Option(
             "--ledger",
             metavar="FILE",
-            help="The ledger of the run; else that of the first archive, else the history that the"
-            " first RPC node keeps.",
+            help="The ledger of the run; else that of the first archive, else the history of the"
+            " first RPC node whose history its Run account proves.",
         ),
     ] = None
     rounds: Annotated[
@@ -157,10 +157,12 @@ def audit(options: AuditOptions, output: Output) -> None:
         from troth_cli.workflows.audit import audit as work
         from troth_cli.workflows.audit_inputs import gather
 
-    plan = _plan(options)
+    plan = replace(_plan(options), warn=output.warn)
     _check_page(options.html)
     with tempfile.TemporaryDirectory(prefix="troth-audit-") as folder:
         inputs = gather(_asked(options, Path(folder)))
+        for reason in inputs.silent:
+            output.warn(f"The account is not compared with that of {reason}")
         num_rounds = max((word.run.round for word in inputs.words), default=None)
         with inputs.sources, output.progress("audit", in_bytes=False) as report_progress:
             done = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))

@@ -7,6 +7,7 @@ Next: `audit_inputs.py` for ledgers, accounts and sources; `audit_replay.py` for
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from solders.pubkey import Pubkey
@@ -24,6 +25,7 @@ from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
 from troth_cli.workflows.audit_replay import Plan, exact_tests, prepare
 from troth_cli.workflows.audit_survey import created_by
+from troth_client.runtime.files import FolderLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,15 @@ class Done:
 
 
 def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
-    """Audit a run from its ledger to the end; whatever is wrong is in the report."""
+    """Audit a run from its ledger to the end; whatever is wrong is in the report.
+
+    Raises FolderInUseError where another audit keeps its state in the same folder.
+    """
+    with nullcontext() if plan.state is None else FolderLock(plan.state):
+        return _audit(inputs, plan, on_round)
+
+
+def _audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
     created, head = created_by(inputs.ledger), inputs.ledger.head
     early: list[Finding] = []
     period = 1 if created is None else created.params.residual_rounds

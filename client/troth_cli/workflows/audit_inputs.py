@@ -25,10 +25,11 @@ from troth_client.transport.errors import HolderError
 from troth_client.transport.remote import RemoteSource, RemoteStore
 from troth_client.transport.sources import FolderSource, Source, Sources
 from troth_coordinator.chain.accounts import program_reader
-from troth_coordinator.chain.errors import AccountError, AccountMissingError
+from troth_coordinator.chain.errors import AccountError, AccountMissingError, RpcError
 from troth_coordinator.chain.rpc_health import node_name
+from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LEDGER_FILE, Ledger, LedgerFile, LedgerHead
-from troth_coordinator.ledger.follow import follow
+from troth_coordinator.ledger.follow import Match, catch_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,19 @@ class Inputs:
     sources: Sources
     gone: tuple[str, ...] = ()
     """RPC nodes that have no account of the run: it is closed, or never was."""
+    silent: tuple[str, ...] = ()
+    """RPC nodes that gave no usable answer while others did, each with the reason."""
 
     @property
     def is_offline(self) -> bool:
         """Whether no RPC node was asked."""
-        return all(word.is_archive for word in self.words)
+        return not self.gone and all(word.is_archive for word in self.words)
 
 
 def gather(asked: Asked) -> Inputs:
     """Find or read the ledger, and read the accounts after it.
 
-    Raises LedgerMissingError, LedgerFileError, OtherRunError, RpcError, InputError, DiskFullError.
+    Raises LedgerMissingError, LedgerError, OtherRunError, RpcError, InputError, DiskFullError.
     """
     archives = [_archive(asked, number) for number in range(len(asked.archives))]
     ledger = _ledger(asked, archives)
@@ -82,12 +85,31 @@ def gather(asked: Asked) -> Inputs:
             str(ledger.path),
         )
     sources = Sources([_source(name) for name in asked.archives])
-    told = [(node_name(url), asyncio.run(_word_of_node(url, ledger.head))) for url in asked.rpc]
+    told, silent = _told(asked.rpc, ledger.head)
     words = [word for _, word in told if word is not None]
     if not words:
         words = list(filter(None, (_word_of_archive(one, ledger.head) for one in archives)))
     gone = tuple(name for name, word in told if word is None)
-    return Inputs(ledger, tuple(words), sources, gone)
+    return Inputs(ledger, tuple(words), sources, gone, silent)
+
+
+_Told = list[tuple[str, Word | None]]
+
+
+def _told(urls: Sequence[str], head: LedgerHead) -> tuple[_Told, tuple[str, ...]]:
+    """Return what each node says of the account, and the nodes that say nothing.
+
+    Raises RpcError where there are nodes and none of them answers.
+    """
+    told, failed = _Told(), list[tuple[str, RpcError]]()
+    for url in urls:
+        try:
+            told.append((node_name(url), asyncio.run(_word_of_node(url, head))))
+        except RpcError as error:
+            failed.append((node_name(url), error))
+    if failed and not told:
+        raise failed[0][1]
+    return told, tuple(f"{name}: {error}" for name, error in failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +150,7 @@ def _ledger(asked: Asked, archives: Sequence[_Archive]) -> Ledger:
             raise InputError("a file", "something else", "Name the file of a ledger.", str(path))
         return Ledger.of(path)
     if asked.rpc and asked.run is not None:
-        return asyncio.run(_from_node(asked.rpc[0], asked))
+        return _from_nodes(asked)
     raise LedgerMissingError(
         f"{LEDGER_FILE} in an archive, or --ledger FILE, or RUN with --rpc URL",
         next((one.trouble for one in archives if one.trouble), "none of them"),
@@ -144,15 +166,38 @@ def _source(name: str) -> Source:
     return FolderSource(Path(name))
 
 
-async def _from_node(url: str, asked: Asked) -> Ledger:
-    """Read the history of a run into a file of its own."""
+def _from_nodes(asked: Asked) -> Ledger:
+    """Return the first history that the Run account proves, else the first one that folds.
+
+    Raises the first node's error, an RpcError or a LedgerError, where none has one.
+    """
+    found, failed = list[Ledger](), list[RpcError | LedgerError]()
+    for number, url in enumerate(asked.rpc):
+        path = asked.folder / f"node-{number}" / LEDGER_FILE
+        try:
+            ledger, is_proven = asyncio.run(_from_node(url, asked, path))
+        except (RpcError, LedgerError) as error:
+            failed.append(error)
+            continue
+        if is_proven:
+            return ledger
+        found.append(ledger)
+    if not found:
+        raise failed[0]
+    return found[0]
+
+
+async def _from_node(url: str, asked: Asked, path: Path) -> tuple[Ledger, bool]:
+    """Read the history of a run into a file; tell whether the node's Run account proves it."""
     async with connect(url, asked.program) as client:
         run = asked.run or Pubkey.default()
         genesis = bytes(await client.rpc.genesis_hash()).hex()
-        path = asked.folder / LEDGER_FILE
         with LedgerFile(path, LedgerHead(str(client.program_id), str(run), genesis)) as ledger:
-            await follow(client, ledger)
-    return Ledger.of(path)
+            try:
+                _, compared = await catch_up(client, ledger)
+            except AccountMissingError:  # a run that was closed
+                return Ledger.of(path), False
+    return Ledger.of(path), compared.match is Match.WHOLE
 
 
 async def _word_of_node(url: str, head: LedgerHead) -> Word | None:

@@ -10,6 +10,7 @@ Next: `audit.py`; `troth_audit/replay/saved.py` for the form.
 
 import hashlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +22,7 @@ from troth_audit.replay.ports import Terms
 from troth_audit.replay.replayed import State
 from troth_audit.replay.saved import Saved
 from troth_client.compression.codec import VerifiedPayload
-from troth_client.run_files.files import read_file
-from troth_client.runtime.files import atomic_write
+from troth_client.runtime.files import DiskFullError, atomic_write, read_regular
 from troth_client.state.audited import AuditedWeights
 
 POINT_FILE: Final = "audit.json"
@@ -33,18 +33,20 @@ SHARE: Final = 20
 
 
 class KeptPoint:
-    """The newest point of one audit in a folder of its own."""
+    """The newest point of one audit in a folder of its own, which the caller has locked."""
 
-    def __init__(self, folder: Path, terms: Terms, weights: AuditedWeights) -> None:
-        """Take a folder, new or old. Raises OSError."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._weights = folder, weights
+    def __init__(
+        self, folder: Path, terms: Terms, weights: AuditedWeights, warn: Callable[[str], None]
+    ) -> None:
+        """Take a folder. `warn` is told why no more points are kept."""
+        self._folder, self._weights, self._warn = folder, weights, warn
+        self._is_full = False
         self._terms = tuple(key.hex() for key in (terms.program, terms.run, terms.genesis_hash))
         self._next = time.monotonic() + REST_SECONDS
 
     def load(self, order: Order) -> Saved | None:
         """Return the point from which this audit may go on; None for none, or a damaged one."""
-        data = read_file(self._folder / POINT_FILE, MAX_POINT_BYTES) or b""
+        data = read_regular(self._folder / POINT_FILE, MAX_POINT_BYTES) or b""
         digest, _, text = data.partition(b"\n")
         if digest != _digest(text):
             return None
@@ -62,16 +64,23 @@ class KeptPoint:
         return saved if is_there and self._weights.root() == root else None
 
     def save(self, replay: Replay[VerifiedPayload], state: State) -> None:
-        """Write the point if it is time. Raises DiskFullError."""
+        """Write the point if it is time. On a full disk it stays as it was, and is kept no more."""
         begun = time.monotonic()
-        if begun < self._next or state.round == 0:
+        if self._is_full or begun < self._next or state.round == 0:
             return
+        try:
+            self._write(replay, state)
+        except DiskFullError as error:
+            self._is_full = True
+            self._warn(f"The audit goes on, but keeps no more of its state: {error}")
+        ended = time.monotonic()
+        self._next = ended + max(REST_SECONDS, SHARE * (ended - begun))
+
+    def _write(self, replay: Replay[VerifiedPayload], state: State) -> None:
         self._weights.save()
         text = replay.saved(state).model_dump_json().encode()
         atomic_write(self._folder / POINT_FILE, [_digest(text), b"\n", text], durable=False)
         self._weights.forget_others()
-        ended = time.monotonic()
-        self._next = ended + max(REST_SECONDS, SHARE * (ended - begun))
 
 
 def _digest(text: bytes) -> bytes:

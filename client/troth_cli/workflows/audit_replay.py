@@ -7,6 +7,7 @@ Next: `audit.py`, which calls it; `audit_survey.py` for the first reading of the
 
 import os
 import secrets
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,7 +58,7 @@ class Plan:
 
     `is_exact`: from that state and no earlier one. `num_drawn` payloads are computed again, drawn
     with `draw_key`; without a key one is made. `data` has the run's tokens; else sources have them.
-    `state` is a folder that lets a later process go on.
+    `state` is a folder that lets a later process go on; `warn` is told when it can no longer.
     """
 
     start: int = 0
@@ -68,6 +69,7 @@ class Plan:
     data: Path | None = None
     num_threads: int = field(default_factory=lambda: os.cpu_count() or 1)
     state: Path | None = None
+    warn: Callable[[str], None] = lambda _: None
 
 
 def prepare(
@@ -87,7 +89,7 @@ def prepare(
         early.append(missing(Rule.STATE_ROOT, "memory for the weights of the model in its config"))
         return None
     terms = _terms(inputs, config, manifest, weights)
-    kept = None if plan.state is None else KeptPoint(plan.state, terms, weights)
+    kept = None if plan.state is None else KeptPoint(plan.state, terms, weights, plan.warn)
     asked = _asked(inputs, plan, weights)
     saved = None if kept is None else kept.load(asked)
     order = _with_key(asked, "" if saved is None else saved.order.draw_key)

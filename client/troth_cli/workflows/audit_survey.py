@@ -33,9 +33,15 @@ def start_before(ledger: Ledger, round_: int, weights: AuditedWeights) -> int:
 
     The weights are those of that round then.
     """
+    if round_ == 0:
+        return 0
     stored: deque[CheckpointStored] = deque(maxlen=MOST_CHECKPOINTS)
     for event in _events(ledger):
-        if isinstance(event, CheckpointStored) and 0 < event.round <= round_:
+        if not isinstance(event, CheckpointStored):
+            continue
+        if event.round > round_:  # checkpoints are stored in the order of their rounds
+            break
+        if event.round > 0:
             stored.append(event)
     for event in reversed(stored):
         is_there = weights.take_up(event.round, event.cursor, event.root)
