@@ -17,6 +17,7 @@ from typing import Generic
 
 from troth_attestation.quorum import CaseOutcome
 from troth_audit.replay.account import Word, absent, compare, differences
+from troth_audit.replay.ending import reason
 from troth_audit.replay.evidence import Claim, Collector, Evidence
 from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
 from troth_audit.replay.order import Order
@@ -249,15 +250,14 @@ class Auditor(Generic[Decoded]):
         """Read the ledger to its end, or to the first entry that does not fold."""
         report = self.report
         is_whole = True
+        entry: Entry | None = None
         try:
             for entry in entries:
                 self._take(entry)
         except (LedgerError, RulesError) as error:
-            # A rule is broken by an event that the program refuses: a forged ledger has it.
             is_whole = False
             number = None if self.told.newest is None else self.told.newest.number
-            expected = f"{error.subject}: {error.expected}"
-            report.add([discrepancy(Rule.CHAIN_HASH, expected, error.found, number)])
+            report.add([reason(entry, error, number)])
             report.is_cut_short = True
         if self.replay is not None:
             report.add(self.replay.finish())

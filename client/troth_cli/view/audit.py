@@ -16,7 +16,7 @@ from troth_coordinator.ledger.file import LedgerHead
 VERDICTS: Final = {
     Verdict.GOOD: "PASS: everything that was checked is as the protocol says.",
     Verdict.WRONG: "FAIL: the discrepancies above are proven.",
-    Verdict.INCOMPLETE: "INCOMPLETE: nothing wrong was found, and data are missing.",
+    Verdict.INCOMPLETE: "INCOMPLETE: nothing wrong was found, and not all could be checked.",
 }
 MOST_SHOWN: Final = 50
 """Findings that are printed for people; --json has all that were kept."""
@@ -72,7 +72,7 @@ def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
     if num_left_out:
         blocks.append(f"{num_left_out:,} further findings are left out here.")
     if report.is_cut_short:
-        blocks.append("The audit ended at the first event that the chain hash contradicts.")
+        blocks.append("The audit ended there: nothing that comes later was checked.")
     return [*blocks, VERDICTS[report.verdict]]
 
 

@@ -20,9 +20,10 @@ from solders.pubkey import Pubkey
 from troth_attestation.measure import Rule as Bounds
 from troth_audit.replay.account import bound
 from troth_audit.replay.auditor import Replay, most_ahead
+from troth_audit.replay.ending import INSTALL
 from troth_audit.replay.evidence import Collector
 from troth_audit.replay.exact import Exact
-from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
+from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy, missing
 from troth_audit.replay.order import Order
 from troth_audit.replay.ports import Terms
 from troth_audit.replay.recompute import Recompute
@@ -194,7 +195,7 @@ def _config(inputs: Inputs, created: RunCreated, early: list[Finding]) -> RunCon
     try:
         config = parse_config(data)
     except RunFileError as error:
-        early.append(discrepancy(Rule.CONFIG, error.expected, error.found))
+        early.append(_of_another_version(Rule.CONFIG, error))
         return None
     wrong = list(bound(config, created))
     early += wrong
@@ -208,8 +209,13 @@ def _manifest(inputs: Inputs, created: RunCreated, early: list[Finding]) -> Mani
     try:
         return canonical_manifest(data)
     except (RunFileError, ManifestError) as error:
-        early.append(discrepancy(Rule.MANIFEST, error.expected, error.found))
+        early.append(_of_another_version(Rule.MANIFEST, error))
         return None
+
+
+def _of_another_version(rule: Rule, error: RunFileError | ManifestError) -> Finding:
+    """Return the finding for bytes that the chain names and this version cannot use."""
+    return Finding(Grade.MISSING, rule, error.expected, f"{error.found}: {INSTALL}")
 
 
 def _file(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from troth_attestation.errors import HeaderError
-from troth_attestation.header import HEADER_BYTES, decode, verify_signature
+from troth_attestation.header import HEADER_BYTES, SIGNATURE_BYTES, decode, verify_signature
 from troth_client.runtime.files import Closable, read_regular
 from troth_client.transport.base import BlobId, BlobKind
 
@@ -98,6 +98,9 @@ def _wrong(blob: BlobId, data: bytes, most_bytes: int) -> str:
         return f"more than {most_bytes} bytes"
     if not blob.matches(data):
         return f"{len(data)} bytes with another hash"
+    whole = HEADER_BYTES + SIGNATURE_BYTES  # the address of a header says nothing of its signature
+    if blob.kind is BlobKind.HEADER and len(data) != whole:
+        return f"{len(data)} bytes where a header with its signature has {whole}"
     return ""
 
 
