@@ -7,15 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.forgeries import (
-    blobs,
-    change_chain,
-    flip,
-    lines,
-    reforge,
-    rewrite,
-    swapped,
-)
+from support.forgeries import blobs, change_chain, flip, lines, reforge, rewrite, swapped
 from support.recordings import account_of, audit_of, play, put
 
 from troth_attestation.header import HEADER_BYTES, SIGNATURE_BYTES, decode
@@ -268,7 +260,10 @@ def test_forged_bytes_are_named(archive, name):
     tamper(archive)
     report = audit_of(archive)
     (found,) = (one for one in report.findings if one.grade is Grade.DISCREPANCY)
-    assert (found.rule, found.round, found.participant) == (rule, *place)
+    round_, participant = place
+    assert found.rule is rule
+    assert found.round == round_
+    assert found.participant == participant
     assert found.found.partition(" in ")[0]
     assert report.verdict is Verdict.WRONG
 
