@@ -25,6 +25,7 @@ LEAST_NORMAL = np.float32(2.0**-126)
 """Smaller magnitudes count as zero: some devices flush them."""
 
 _MAGNITUDE = np.int32(0x7FFFFFFF)
+_FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +100,21 @@ def is_sent(u: Float32, without: Float32, floor_log2: int) -> Bools:
     is_far = np.abs(moved, out=moved).max(axis=1) >= np.float32(2.0**-floor_log2)
     found: Bools = is_far & (u != 0).any(axis=1)
     return found
+
+
+def votes(u: Float32, before: Float32, demo: DemoSection, floor_log2: int) -> Signs:
+    """Return what a payload holds of tiles, from their u and the u before, fp32 [n, 4096].
+
+    The same as `top_k(u).signs(is_sent(u, b))`, but b is computed only for few tiles. In most of
+    them one of the first entries was moved, whether the round before sent that entry or not.
+    """
+    u, few = flush(u), flush(before[:, :_FEW])
+    kept = flush(few * np.float32((MICRO - demo.alpha_micro) / MICRO))
+    ways = [np.abs(u[:, :_FEW] - decayed(one, demo)) for one in (few, kept)]
+    sent: Bools = np.minimum(*ways).max(axis=1) >= np.float32(2.0**-floor_log2)
+    rest = np.flatnonzero(~sent)
+    if len(rest):
+        without = decayed(after_included(flush(before[rest]), demo), demo)
+        sent[rest] = is_sent(u[rest], without, floor_log2)
+    sent &= (u != 0).any(axis=1)
+    return top_k(u, demo.k).signs(sent)

@@ -10,7 +10,7 @@ momentum, but its implied gradient u - beta * M is off by 100 %. No knife edges:
 numerics differ may find ok and inconclusive, or inconclusive and mismatch, never ok and mismatch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from troth_attestation.measure import (
     with_second,
 )
 from troth_attestation.openings import Openings, Sampled
-from troth_attestation.selection import is_sent, top_k
+from troth_attestation.selection import is_sent, top_k, votes
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
@@ -95,9 +95,12 @@ def judge_exactly(data: bytes, sampled: Sampled, signs: Signs | None, rule: Rule
         return shown
     if signs is None or signs.num_tiles != sampled.num_tiles:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
-    parts = shown.parts(TILES_TOGETHER)
-    found = (_not_top_k(Shown.of(part, rule.demo), signs, rule) for part in parts)
-    return next(filter(None, found), None)
+    for part in shown.parts(TILES_TOGETHER):
+        chosen = votes(part.after, part.before, rule.demo, rule.judge.sent_floor_log2)
+        verdict = _not_top_k(_first_other(part.tiles, chosen, signs))
+        if verdict is not None:
+            return verdict
+    return None
 
 
 def _read(data: bytes, sampled: Sampled, recorded_root: bytes | None) -> Openings | Verdict:
@@ -111,17 +114,16 @@ def _read(data: bytes, sampled: Sampled, recorded_root: bytes | None) -> Opening
         return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
 
 
-def _not_top_k(about: Shown, signs: Signs, rule: Rule) -> Verdict | None:
-    wrong = first_tile_not_top_k(about, signs, rule)
-    if wrong is None:
+def _not_top_k(tile: int | None) -> Verdict | None:
+    if tile is None:
         return None
-    return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
+    return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=tile)
 
 
 def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
     about = Shown.of(shown, rule.demo)
-    wrong = _not_top_k(about, signs, rule)
+    wrong = _not_top_k(first_tile_not_top_k(about, signs, rule))
     if wrong is not None:
         return wrong
     yardstick = yardstick_of(own, signs.num_tiles)
@@ -176,14 +178,20 @@ def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:
     """
     sent = is_sent(shown.u, shown.without, rule.judge.sent_floor_log2)
     chosen = top_k(shown.u, rule.demo.k).signs(sent)
-    if signs.k != rule.demo.k:
-        return shown.tiles[0]
+    return _first_other(shown.tiles, chosen, signs)
+
+
+def _first_other(tiles: Sequence[int], chosen: Signs, signs: Signs) -> int | None:
+    """Return the first of these tiles where signs of all tiles are not what was chosen of them."""
+    if signs.k != chosen.k:
+        return tiles[0]
+    own = list(tiles)
     is_other = (
-        (signs.present[shown.tiles] != chosen.present)
-        | (signs.indices[shown.tiles] != chosen.indices).any(axis=1)
-        | (signs.negative[shown.tiles] != chosen.negative).any(axis=1)
+        (signs.present[own] != chosen.present)
+        | (signs.indices[own] != chosen.indices).any(axis=1)
+        | (signs.negative[own] != chosen.negative).any(axis=1)
     )
-    return shown.tiles[int(is_other.argmax())] if is_other.any() else None
+    return own[int(is_other.argmax())] if is_other.any() else None
 
 
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:

@@ -148,6 +148,8 @@ class TileLayout:
         return len(self.shapes[matrix.names[0]]) < 2
 
     def _split(self, matrix: Matrix, values: Tensor) -> dict[str, Tensor]:
+        if not self._is_flat(matrix):
+            return {name: values.reshape(self.shapes[name]) for name in matrix.names}
         flat = values.reshape(-1)
         sizes = [math.prod(self.shapes[name]) for name in matrix.names]
         parts = torch.split(flat[: sum(sizes)], sizes)
