@@ -1,7 +1,6 @@
 """`troth audit --recompute`: gradients computed again find what a whole committee passed over."""
 
 import asyncio
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +12,7 @@ from support.attacks.judges import saying
 from support.cli import Cli
 from support.forgeries import blobs, flip
 from support.ports import Wrapped
-from support.recordings import audit_of, put, record
+from support.recordings import audit_of, point_of, put, record
 from support.runs import AUDITED, FIVE, settings_of, start_members
 
 from troth_attestation.sketch import NUM_BUCKETS
@@ -246,8 +245,7 @@ def test_a_killed_audit_goes_on_with_the_same_draw(archive, data, tmp_path, monk
 
     with pytest.raises(KilledError):
         audit_of(archive, plan=plan, on_round=kill)
-    _, kept = (tmp_path / "state" / "audit.json").read_text().split("\n")
-    key = json.loads(kept)["order"]["draw_key"]
+    key = point_of(tmp_path / "state").order.draw_key
     resumed = audit_of(archive, plan=plan)
     assert resumed.order is not None
     assert resumed.order.draw_key == key

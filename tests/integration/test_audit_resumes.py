@@ -1,6 +1,5 @@
 """An audit that was killed goes on where it was, and says the same in the end."""
 
-import json
 import math
 import os
 import shutil
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.forgeries import blobs, flip, lines, reforge, rewrite, swapped
-from support.recordings import audit_of, play, put
+from support.recordings import audit_of, play, point_of, put
 
 from troth_attestation.pieces import StateName, pieces_of
 from troth_audit.replay.findings import Grade
@@ -82,7 +81,7 @@ def test_what_was_found_before_the_kill_is_in_the_end_result(archive, tmp_path):
     assert {one.round for one in resumed.findings if one not in found} == {ROUNDS - 1}
 
 
-@pytest.mark.parametrize("name", ["audit.json", ".weights"])
+@pytest.mark.parametrize("name", ["audit.point", ".weights"])
 def test_a_damaged_point_is_not_taken(archive, tmp_path, name):
     plan = Plan(num_threads=1, state=tmp_path / "state")
     with pytest.raises(KilledError):
@@ -94,7 +93,7 @@ def test_a_damaged_point_is_not_taken(archive, tmp_path, name):
 
 def test_a_point_that_is_a_fifo_is_not_waited_for(archive, tmp_path):
     (tmp_path / "state").mkdir()
-    os.mkfifo(tmp_path / "state" / "audit.json")
+    os.mkfifo(tmp_path / "state" / "audit.point")
     plan = Plan(num_threads=1, state=tmp_path / "state")
     assert audit_of(archive, plan=plan).resumed_round is None
 
@@ -178,16 +177,16 @@ def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebod
 
 def put_pieces(archive: Path, state: Path, round_: int) -> None:
     """Lay the weights that an audit kept into an archive, as pieces under their root."""
-    saved = json.loads((state / "audit.json").read_text().partition("\n")[2])
-    assert saved["round"] == round_
+    saved = point_of(state)
+    assert saved.round == round_
     config = parse_config(blobs(archive, "config")[0].read_bytes())
-    data = np.frombuffer((state / f"{saved['root']}.weights").read_bytes(), "<f4")
+    data = np.frombuffer((state / f"{saved.root}.weights").read_bytes(), "<f4")
     arrays, at = {}, 0
     for name, shape in sorted(trainable_shapes(config.model).items()):
         size = math.prod(shape)
         arrays[name] = data[at : at + size].reshape(shape)
         at += size
-    name = StateName(round_, saved["cursor"], config.config_hash())
+    name = StateName(round_, saved.cursor, config.config_hash())
     pieces = pieces_of(arrays, name)
     put(archive, "pieces", pieces.root.hex(), pieces.encode())
     for piece in pieces.pieces():
@@ -242,8 +241,11 @@ def test_counts_that_somebody_changed_are_not_taken(archive, tmp_path):
     plan = Plan(num_threads=1, state=tmp_path / "state")
     with pytest.raises(KilledError):
         audit_of(archive, plan=plan, on_round=kill_at(3))
-    point = tmp_path / "state" / "audit.json"
-    point.write_text(point.read_text().replace('"applied":', '"applied":1'))
+    point = tmp_path / "state" / "audit.point"
+    kept = point.read_bytes()
+    more = kept.replace(b'applied\\":', b'applied\\":1')
+    point.write_bytes(more)
+    assert len(more) == len(kept) + 1
     assert audit_of(archive, plan=plan).resumed_round is None
 
 

@@ -1,12 +1,22 @@
 """An outsider audits runs with faults and cheats from their archives alone: all is in order."""
 
+from collections.abc import Sequence
+
 import pytest
-from support.attacks.cheats import play_out, stage, work_cheat
+from solders.pubkey import Pubkey
+from support.attacks.cheats import Loss, play_out, stage, work_cheat
 from support.halts import halted_after_progress
-from support.recordings import audit_of, record
+from support.recordings import PLAN, audit_of, record
 from support.runs import FIVE, NO_AUDITS, start_members
 
 from troth_audit.replay.report import Verdict
+from troth_cli.plot.audit import page_data
+from troth_cli.plot.data import RoundRow, Slash, StakeLine
+from troth_cli.workflows.audit import audit
+from troth_cli.workflows.audit_inputs import Asked, gather
+from troth_coordinator.chain.event_types_audits import CaseSettled
+from troth_coordinator.chain.event_types_rounds import RoundClosed
+from troth_coordinator.rules.view import EntryView, RoundFlag, Status
 
 
 async def test_a_clean_run_passes(run_factory, data, tmp_path):
@@ -20,7 +30,9 @@ async def test_a_clean_run_passes(run_factory, data, tmp_path):
     assert report.counts["payloads"] == 6 * len(FIVE)
 
 
-async def test_a_run_whose_cheat_was_convicted_passes(run_factory, data, tmp_path):
+async def test_a_run_whose_cheat_was_convicted_passes_and_its_picture_is_true(
+    run_factory, data, tmp_path
+):
     """The cheat lied in its work and not in its header: the protocol dealt with it."""
     run, books = await stage(run_factory, work_cheat("free-rider"), num_lies=2)
     run.has_blob_folders = True
@@ -28,10 +40,45 @@ async def test_a_run_whose_cheat_was_convicted_passes(run_factory, data, tmp_pat
         await run.stop(one)
         await run.start(one)
     await play_out(run)
-    report = audit_of(await record(run, data[0], tmp_path / "archive"))
+    folder = await record(run, data[0], tmp_path / "archive")
+    inputs = gather(Asked(None, None, [], [str(folder)], None, folder))
+    done = audit(inputs, PLAN, lambda _: None)
     assert len(books.convictions()) == 2
-    assert report.findings == []
-    assert report.verdict is Verdict.GOOD
+    assert done.report.findings == []
+    assert done.report.verdict is Verdict.GOOD
+    shown = page_data(inputs.ledger.head, done)
+    closes = [one for one in books.named("RoundClosed") if not one.flags & RoundFlag.ROOT_ONLY]
+    assert participation(shown.rounds) == [of_close(one) for one in closes]
+    entries = [one for one in (await run.view()).entries if one.status != Status.EMPTY]
+    assert stakes(shown.stakes) == {owner_of(one): one.stake for one in entries}
+    assert shown.slashes == tuple(of_loss(one) for one in books.convictions())
+    assert all(one.loss is not None for one in shown.rounds if one.num_included)
+
+
+def participation(rows: Sequence[RoundRow]) -> list[tuple[int, int, int, bool]]:
+    """Round, commits, included payloads, and whether it closed void."""
+    return [(one.round, one.num_committed, one.num_included, one.is_void) for one in rows]
+
+
+def of_close(event: RoundClosed) -> tuple[int, int, int, bool]:
+    numbers = event.round, event.committed.bit_count(), event.included.bit_count()
+    return *numbers, bool(event.flags & RoundFlag.VOID)
+
+
+def stakes(lines: Sequence[StakeLine]) -> dict[str, int]:
+    """The last stake of everybody."""
+    return {one.name: one.points[-1][1] for one in lines}
+
+
+def of_loss(loss: Loss) -> Slash:
+    event = loss.event
+    assert isinstance(event, CaseSettled)
+    taken = event.stake + event.unbonding + event.unvested
+    return Slash(event.round, owner_of(loss.before), taken)
+
+
+def owner_of(entry: EntryView) -> str:
+    return str(Pubkey.from_bytes(entry.owner))
 
 
 @pytest.mark.long(reason="a run that halts and starts again")

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from support.runs import NO_AUDITS, settings_of, start_members
 from troth_audit.replay.report import Report
+from troth_audit.replay.saved import Saved
 from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, gather
+from troth_cli.workflows.audit_point import POINT_FILE
 from troth_cli.workflows.audit_replay import Plan
 from troth_client.data.manifest import Manifest, load_manifest
 from troth_client.data.shards import TokenData
+from troth_client.storage.sealed import read_record
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.view import RunView
@@ -88,3 +91,9 @@ def account_of(folder: Path) -> RunView:
     """The Run account that an archive names."""
     (word,) = gather(Asked(None, None, [], [str(folder)], None, folder)).words
     return word.run
+
+
+def point_of(state: Path) -> Saved:
+    """The point that an audit kept in its folder."""
+    kept = read_record(state / POINT_FILE).fields["point"]
+    return Saved.model_validate_json(str(kept))

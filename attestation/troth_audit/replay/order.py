@@ -30,7 +30,7 @@ class Order(BaseModel):
     def goes_on_from(self, kept: "Order") -> bool:
         """Whether what an audit of `kept` has done is part of this one.
 
-        Where nobody names a key, that of the earlier audit will do.
+        An order without a key accepts a kept one with any key, and then draws with that key.
         """
         if not self.num_drawn:
             return (kept.start, kept.num_drawn) == (self.start, 0)

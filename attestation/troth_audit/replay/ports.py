@@ -76,9 +76,9 @@ class Weights(Protocol[Decoded]):
         ...
 
     def remember(self) -> None:
-        """Keep a copy of this state in place of the one kept before: the program stored its root.
+        """Keep a copy of this state in memory, in place of the one kept before.
 
-        Raises OSError on a full disk.
+        The program stored its root just now.
         """
 
     def recall(self, round_: int, cursor: int) -> bool:

@@ -17,8 +17,8 @@ Every field of a decision is recomputed exactly. These are the exceptions:
 - Leavers and the short stay for a root-only step. The next open shows whether it was one.
 - The signer, the challenger and the payer of rents are taken as told. So are the new parameters of
   a request, if an update may go so far.
-- The sets and the root that a round closes with are taken from its close, which has a check of its
-  own. The evidence behind a verdict is not judged here.
+- The root and the payloads that a round closes with are taken from its close; `closes.py` checks
+  them. The evidence behind a verdict is not judged here.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """Rounds in the recount: their sets, rewards, misses, strikes, and payloads that nobody serves.
 
 Owns: what an open fixes and what a close gives and takes (program: `round/`).
-Never: says which payloads a close includes; it takes the record of the close.
+Never: says which root and payloads a close takes; `closes.py` does.
 Next: `recount_seeds.py` for the sample.
 """
 
@@ -82,7 +82,15 @@ def closed(books: Books, event: of_rounds.RoundClosed) -> Script:
     is_void, is_forced = bool(event.flags & RoundFlag.VOID), round_.is_forced_void
     has_seed = not (is_void or round_.is_root_only)
     seed_slot = event.slot + books.params.seed_delay_slots if has_seed else NONE
-    yield Expected(of_rounds.RoundClosed, Rule.SEED, {"seed_slot": seed_slot})
+    fields = {
+        "members": round_.members,
+        "trainers": round_.trainers,
+        "committed": round_.committed,
+        "attested": round_.attested,
+        "seed_slot": seed_slot,
+    }
+    rules = {"seed_slot": Rule.SEED}
+    yield Expected(of_rounds.RoundClosed, Rule.CLOSE, fields, rules=rules)
     round_.is_closed, round_.canonical_root = True, event.canonical_root
     round_.close_clock = books.clock(event.slot)
     if not is_void:

@@ -10,16 +10,12 @@ from dataclasses import dataclass, field
 
 from troth_attestation.quorum import CaseOutcome
 from troth_audit.replay.findings import Finding
+from troth_audit.replay.recount_state import Books
 from troth_audit.replay.report import RoundLine
 from troth_audit.replay.told import Told
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.chain.event_types_audits import CaseSettled, Penalised
-from troth_coordinator.chain.event_types_life import (
-    LeaveRequested,
-    ParticipantJoined,
-    StakeToppedUp,
-    StakeUnbonding,
-)
+from troth_coordinator.chain.event_types_audits import CaseSettled
+from troth_coordinator.chain.event_types_rounds import Attested, PayloadCommitted
 
 MOST_POINTS = 4_096
 """Rounds that are remembered; of more, every second one is forgotten, and so on."""
@@ -53,44 +49,35 @@ class Lines:
 
 @dataclass(slots=True)
 class Series:
-    """Stakes by owner and the slashes of a run; a checker that finds nothing."""
+    """Stakes by owner and the slashes of a run; a checker that finds nothing.
+
+    `books` are those of the recount, which takes each event before this does: fees and rewards that
+    are taken back may come out of a stake, and no event says how much of them.
+    """
 
     told: Told
+    books: Books
     stakes: dict[bytes, list[tuple[int, int]]] = field(default_factory=dict)
     slashes: list[Taken] = field(default_factory=list)
 
     def check(self, event: Event) -> Iterator[Finding]:
-        """Remember what an event says about stake."""
-        match event:
-            case ParticipantJoined():
-                self._set(bytes(event.owner), event.stake)
-            case StakeToppedUp():
-                self._set(self._owner(event.index), event.stake)
-            case StakeUnbonding():
-                self._take(event.index, event.lamports)
-            case LeaveRequested():
-                self._set(self._owner(event.index), 0)
-            case Penalised():
-                self._take(event.index, event.stake)
-            case CaseSettled() if event.outcome == CaseOutcome.CONVICTED:
-                self._take(event.target, event.stake)
-                taken = event.stake + event.unbonding + event.unvested
-                if len(self.slashes) < MOST_POINTS:
-                    self.slashes.append(Taken(event.round, self._owner(event.target), taken))
+        """Remember what an event did to stakes."""
+        if isinstance(event, CaseSettled) and event.outcome == CaseOutcome.CONVICTED:
+            taken = event.stake + event.unbonding + event.unvested
+            if len(self.slashes) < MOST_POINTS:
+                self.slashes.append(Taken(event.round, self._owner(event.target), taken))
+        if not isinstance(event, PayloadCommitted | Attested):
+            for entry in self.books.entries.values():
+                self._note(entry.owner, entry.stake)
         yield from ()
 
     def _owner(self, index: int) -> bytes:
         member = self.told.members.get(index)
         return bytes(32) if member is None else member.owner
 
-    def _take(self, index: int, lamports: int) -> None:
-        owner = self._owner(index)
-        before = self.stakes.get(owner, [(0, 0)])[-1][1]
-        if lamports:
-            self._set(owner, before - lamports)
-
-    def _set(self, owner: bytes, stake: int) -> None:
-        newest = self.told.newest
+    def _note(self, owner: bytes, stake: int) -> None:
         points = self.stakes.setdefault(owner, [])
-        if len(points) < MOST_POINTS:
+        is_new = not points or points[-1][1] != stake
+        if is_new and len(points) < MOST_POINTS:
+            newest = self.told.newest
             points.append((0 if newest is None else newest.number, stake))

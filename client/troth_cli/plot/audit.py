@@ -24,7 +24,7 @@ NO_ROUND = RoundRow(0, None, None, 0, 0, None, is_void=False)
 
 def audit_page(head: LedgerHead, done: Done) -> str:
     """Return the page, which needs no script and loads nothing."""
-    data = _data(head, done)
+    data = page_data(head, done)
     return page_of(data, svg_of(data, INLINE), "".join(_lead(done)))
 
 
@@ -43,7 +43,8 @@ def _lead(done: Done) -> Iterator[str]:
     yield "<h2>Findings</h2>\n" + table("What does not fit, or is missing.", columns, rows) + "\n"
 
 
-def _data(head: LedgerHead, done: Done) -> PlotData:
+def page_data(head: LedgerHead, done: Done) -> PlotData:
+    """Return the numbers of the run that the picture shows."""
     rows = [
         RoundRow(one.round, one.loss, None, one.num_committed, one.num_included, None, one.is_void)
         for one in done.report.rounds

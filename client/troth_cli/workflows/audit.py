@@ -6,7 +6,7 @@ Next: `audit_inputs.py` for ledgers, accounts and sources; `audit_replay.py` for
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
 from troth_cli.workflows.audit_replay import Plan, exact_tests, prepare
 from troth_cli.workflows.audit_survey import created_by
+from troth_client.compression.codec import VerifiedPayload
 from troth_client.runtime.files import FolderLock
 
 
@@ -46,26 +47,33 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
 
 
 def _audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
+    with ThreadPoolExecutor(plan.num_threads, "audit") as threads:
+        auditor, series = auditor_of(inputs, plan, threads)
+        if auditor.replay is not None:
+            auditor.replay.on_round = on_round
+        return Done(auditor.audit(inputs.ledger.entries()), series)
+
+
+def auditor_of(
+    inputs: Inputs, plan: Plan, threads: Executor
+) -> tuple[Auditor[VerifiedPayload], Series]:
+    """Return an auditor before its first event, and the numbers that it will gather."""
     created, head = created_by(inputs.ledger), inputs.ledger.head
     early: list[Finding] = []
     period = 1 if created is None else created.params.residual_rounds
-    told = Told(residual_rounds=period)
-    with ThreadPoolExecutor(plan.num_threads, "audit") as threads:
-        replay = None
-        if created is not None:
-            early += origin(created, *(Pubkey.from_string(one) for one in (head.run, head.program)))
-            replay = prepare(inputs, plan, created, threads, early)
-        if replay is not None:
-            replay.on_round = on_round
-            early += replay.found  # of an earlier process
-        series = Series(told)
-        run = bytes(Pubkey.from_string(head.run))
-        checkers: list[Checker] = [Closes(told), Recount(told, run), Tally(told), series]
-        if replay is not None:
-            checkers.append(exact_tests(replay, told))
-        auditor = Auditor(head.reader(), told, replay, checkers, inputs.words, inputs.gone)
-        auditor.report.add(early)
-        auditor.report.sources = tuple(word.source for word in inputs.words)
-        auditor.report.is_offline = inputs.is_offline
-        auditor.report.order = None if replay is None else replay.order
-        return Done(auditor.audit(inputs.ledger.entries()), series)
+    told, replay = Told(residual_rounds=period), None
+    if created is not None:
+        early += origin(created, *(Pubkey.from_string(one) for one in (head.run, head.program)))
+        replay = prepare(inputs, plan, created, threads, early)
+    recount = Recount(told, bytes(Pubkey.from_string(head.run)))
+    closes, series = Closes(told, recount.books), Series(told, recount.books)
+    checkers: list[Checker] = [closes, recount, Tally(told), series]
+    if replay is not None:
+        early += replay.found  # of an earlier process
+        checkers.append(exact_tests(replay, told))
+    auditor = Auditor(head.reader(), told, replay, checkers, inputs.words, inputs.gone)
+    auditor.report.add(early)
+    auditor.report.sources = tuple(word.source for word in inputs.words)
+    auditor.report.is_offline = inputs.is_offline
+    auditor.report.order = None if replay is None else replay.order
+    return auditor, series

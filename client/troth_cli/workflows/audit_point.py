@@ -4,11 +4,10 @@ Owns: how often it is written, and whether what lies there is of this audit and 
 Never: trusts a file: weights are hashed again, and their root is compared with the ledger's.
 Next: `audit.py`; `troth_audit/replay/saved.py` for the form.
 
-    <state>/audit.json         the point, under a line with its digest
+    <state>/audit.point        the point, a record with a seal
     <state>/<root>.weights     the weights of that point, and of the newest stored root
 """
 
-import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +21,13 @@ from troth_audit.replay.ports import Terms
 from troth_audit.replay.replayed import State
 from troth_audit.replay.saved import Saved
 from troth_client.compression.codec import VerifiedPayload
-from troth_client.runtime.files import DiskFullError, atomic_write, read_regular
+from troth_client.runtime.files import DiskFullError, read_regular
 from troth_client.state.audited import AuditedWeights
+from troth_client.storage.sealed import DamagedFileError, Record, record_in, write_record
 
-POINT_FILE: Final = "audit.json"
+POINT_FILE: Final = "audit.point"
 MAX_POINT_BYTES: Final = 64 * 2**20
+_POINT: Final = "point"
 REST_SECONDS: Final = 2.0
 SHARE: Final = 20
 """Writing takes at most one part in so many of the time."""
@@ -46,13 +47,8 @@ class KeptPoint:
 
     def load(self, order: Order) -> Saved | None:
         """Return the point from which this audit may go on; None for none, or a damaged one."""
-        data = read_regular(self._folder / POINT_FILE, MAX_POINT_BYTES) or b""
-        digest, _, text = data.partition(b"\n")
-        if digest != _digest(text):
-            return None
-        try:
-            saved = Saved.model_validate_json(text)
-        except (ValidationError, RecursionError):
+        saved = self._read()
+        if saved is None:
             return None
         terms = saved.program, saved.run, saved.genesis_hash
         if terms != self._terms or not order.goes_on_from(saved.order):
@@ -76,13 +72,16 @@ class KeptPoint:
         ended = time.monotonic()
         self._next = ended + max(REST_SECONDS, SHARE * (ended - begun))
 
+    def _read(self) -> Saved | None:
+        path = self._folder / POINT_FILE
+        try:
+            found = record_in(read_regular(path, MAX_POINT_BYTES) or b"", path)
+            return Saved.model_validate_json(str(found.fields[_POINT]))
+        except (DamagedFileError, KeyError, ValidationError, RecursionError):
+            return None
+
     def _write(self, replay: Replay[VerifiedPayload], state: State) -> None:
         self._weights.save()
-        text = replay.saved(state).model_dump_json().encode()
-        atomic_write(self._folder / POINT_FILE, [_digest(text), b"\n", text], durable=False)
+        point = Record({_POINT: replay.saved(state).model_dump_json()}, {})
+        write_record(self._folder / POINT_FILE, point, durable=False)
         self._weights.forget_others()
-
-
-def _digest(text: bytes) -> bytes:
-    """Return a digest against damaged disks; it does not keep out whoever writes to the folder."""
-    return hashlib.sha256(text).hexdigest().encode()

@@ -23,7 +23,7 @@ from troth_client.data.manifest import (
 )
 from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.folder import DataFolder
-from troth_client.runtime.files import atomic_write
+from troth_client.runtime.files import atomic_write, read_regular
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.config import RunConfig
@@ -43,7 +43,7 @@ class KeptFiles:
     """The files of one run in a folder; see `transport.base.ShownFiles`. Any thread may call it."""
 
     def __init__(self, folder: Path, config_hash: bytes, manifest_hash: bytes) -> None:
-        """Show what is in the folder, if it is this run's. Raises OSError for unreadable files."""
+        """Show what is in the folder, if it is this run's. Raises ManifestError, OSError."""
         self.folder = folder
         self._accepting = threading.Lock()
         self._config = BlobId(0, BlobKind.CONFIG, config_hash)
@@ -175,10 +175,9 @@ def other_version(what: str) -> RunFileError:
 
 
 def read_file(path: Path, most: int) -> bytes | None:
-    """Return a file of at most so many bytes; None if there is none."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(most + 1)
-    except FileNotFoundError:
-        return None
-    return data if len(data) <= most else None
+    """Return a file of at most so many bytes; None if there is none.
+
+    A user may have linked it. It never waits for a FIFO or a device; see `read_regular`.
+    """
+    data = read_regular(path.resolve(), most)
+    return None if data is None or len(data) > most else data

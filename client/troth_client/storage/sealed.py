@@ -98,7 +98,11 @@ def read_record(path: Path) -> Record:
 
     The arrays are read-only views of one buffer.
     """
-    data = path.read_bytes()
+    return record_in(path.read_bytes(), path)
+
+
+def record_in(data: bytes, path: Path) -> Record:
+    """Verify the bytes of a record that somebody read from `path`; as `read_record`."""
     if len(data) < len(MAGIC) + 4 + _DIGEST_BYTES or not data.startswith(MAGIC):
         raise DamagedFileError(path, "a troth record", f"{len(data)} bytes that are none")
     body = memoryview(data)[:-_DIGEST_BYTES]

@@ -10,9 +10,13 @@ from typing import Any
 
 from solders.pubkey import Pubkey
 
+from troth_audit.replay.closes import Closes
 from troth_audit.replay.findings import Finding
+from troth_audit.replay.ports import Checker, Ending
 from troth_audit.replay.recount import Recount
 from troth_audit.replay.recount_money import totals
+from troth_audit.replay.series import Series
+from troth_audit.replay.tally import Tally
 from troth_audit.replay.told import Told
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
@@ -63,6 +67,29 @@ def findings_of(events: Iterable[Event]) -> list[Finding]:
         found += recount.check(event)
         told.take(event)
     return [*found, *recount.end()]
+
+
+def checked(events: Iterable[Event]) -> list[Finding]:
+    """Return the findings of all checkers of events, together, as an audit has them."""
+    first, *rest = events
+    assert isinstance(first, RunCreated)
+    told = Told(first.params.residual_rounds)
+    recount = Recount(told, bytes(first.run))
+    checkers: list[Checker] = [
+        Closes(told, recount.books),
+        recount,
+        Tally(told),
+        Series(told, recount.books),
+    ]
+    found: list[Finding] = []
+    for event in (first, *rest):
+        for one in checkers:
+            found += one.check(event)
+        told.take(event)
+    for one in checkers:
+        if isinstance(one, Ending):
+            found += one.end(None)
+    return found
 
 
 class Recounted:

@@ -125,6 +125,7 @@ def judged(
         collector: Any = Collector(terms, Held(held, lies), Votes(signs))  # type: ignore[arg-type]
         exact: Exact[Any] = Exact(told, collector, lambda one: one, RULE, threads, range(100))
         found = [one for event in events for one in exact.check(event)]
+        assert exact._open == {}, "an audit that is closed is forgotten"
         found += exact.end(None)
     return found, dict(exact.counts())
 

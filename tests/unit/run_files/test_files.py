@@ -12,7 +12,7 @@ from support.run_files import Holders
 from support.views import run_view
 
 from troth_client.data.errors import ManifestError
-from troth_client.run_files.files import LIMITS
+from troth_client.run_files.files import CONFIG_FILE, LIMITS
 from troth_client.run_files.folder import DRAFT_SUFFIX, DataFolder
 from troth_client.run_files.order import needed_shards
 from troth_client.run_files.push import push_files
@@ -250,3 +250,15 @@ def test_a_run_that_would_draw_for_ever_is_looked_at_for_seconds_only(run, monke
     found = needed_shards(manifest, run_view(round=0, cursor=0), config)
     assert found[-1] == tiny
     assert len(found) == len(manifest.train)
+
+
+def test_a_fifo_is_no_file_and_never_waited_for_and_a_link_of_the_user_is_followed(run, tmp_path):
+    shown = run.kept().shown(BlobKind.CONFIG, run.config.config_hash())
+    assert shown is not None
+    (tmp_path / "fifo").mkdir()
+    os.mkfifo(tmp_path / "fifo" / CONFIG_FILE)
+    assert run.kept(tmp_path / "fifo").files() == []
+    (tmp_path / "elsewhere").write_bytes(shown)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / CONFIG_FILE).symlink_to(tmp_path / "elsewhere")
+    assert [one.kind for one in run.kept(tmp_path / "linked").files()] == [BlobKind.CONFIG]
