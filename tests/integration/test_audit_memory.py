@@ -1,4 +1,4 @@
-"""What an auditor holds does not grow with the rounds of a run, but for the lines of its picture."""
+"""What an auditor holds does not grow with the rounds, but for the lines of its picture."""
 
 import asyncio
 from collections import Counter, deque
