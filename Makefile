@@ -79,10 +79,11 @@ notebooks: $(VENV)/.dev ## the notebooks run, and print what is committed
 site: $(VENV)/.dev ## the documents as a site in build/site, without a warning and without a network
 	$(BIN)/python scripts/build_site.py
 
+# Files with a test that names a CUDA device; scripts/check_tests.py refuses one without the mark.
+GPU_TESTS = $(shell grep -rl "pytest\.mark\.cuda" tests --include="test_*.py")
 gpu: $(VENV)/.dev ## on a machine with a GPU: its kernels and its arithmetic against the processor's
-	TRITON_INTERPRET=0 $(PYTEST) tests/unit/compression/test_gpu_kernels.py tests/unit/compression/test_known_answer.py
-	TRITON_INTERPRET=0 $(PYTEST) tests/unit/cli/test_bench_command.py
-	TRITON_INTERPRET=0 $(BIN)/python scripts/gpu/equality.py
+	TRITON_INTERPRET=0 $(BIN)/python scripts/gpu/equality.py; table=$$?; \
+	test $$table = 2 || TRITON_INTERPRET=0 $(PYTEST) -m cuda $(GPU_TESTS) && exit $$table
 
 nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200

@@ -44,6 +44,7 @@ def main() -> int:
         *unknown_files(root),
         *stale_references(root),
         *check_threat_model.problems(root),
+        *check_threat_model.faults_without_test(root),
         *check_prose.problems(),
     ]
     summary = "docs: links and named files exist, references are current, threats have tests"

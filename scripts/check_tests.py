@@ -1,8 +1,10 @@
 """Check that a test that fails says what differs, and that tests share code through support alone.
 
-Owns: two rules. An assertion compares named values: neither side is a tuple of two or more values,
-alone or as an element. The exception: the other side is an attribute, which has a name.
+Owns: three rules. An assertion compares named values: neither side is a tuple of two or more
+values, alone or as an element. The exception: the other side is an attribute, which has a name.
 No test module or conftest is imported; shared code lives in tests/support.
+A test that names a CUDA device, itself or through a name of its module, has the mark `cuda`: by it,
+`make gpu` finds the test.
 Never: runs a test. Next: tests/support/fields.py, which compares fields by name.
 """
 
@@ -13,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 IDENTITY = ast.In | ast.NotIn | ast.Is | ast.IsNot
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def main() -> int:
@@ -23,13 +26,18 @@ def main() -> int:
         for path in paths
         for problem in problems_of(path.read_text(encoding="utf-8"))
     ]
-    print("\n".join(found) or f"tests: {len(paths)} files compare named values and import support")
+    print(
+        "\n".join(found)
+        or f"tests: {len(paths)} files compare named values, import support, mark CUDA"
+    )
     return 1 if found else 0
 
 
 def problems_of(source: str) -> Iterator[str]:
     """Yield `line: problem` for each broken rule of one file."""
-    for node in ast.walk(ast.parse(source)):
+    module = ast.parse(source)
+    yield from _without_mark(module)
+    for node in ast.walk(module):
         if isinstance(node, ast.Assert):
             yield from _unnamed(node)
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -38,6 +46,65 @@ def problems_of(source: str) -> Iterator[str]:
                 for name in _imported(node)
                 if any(part == "conftest" or part.startswith("test_") for part in name.split("."))
             )
+
+
+def _without_mark(module: ast.Module) -> Iterator[str]:
+    """Yield the tests that name a CUDA device and that `make gpu` would leave out."""
+    is_marked = any(isinstance(node, ast.Assign) and _has_mark(node) for node in module.body)
+    named = _names_with_cuda(module)
+    has_tests = any(_is_test(node) for node in module.body)
+    for node in module.body:
+        if is_marked or not _mentions_cuda(node, named):
+            continue
+        if _is_test(node) and not _has_mark(node):
+            yield f"{node.lineno}: names a CUDA device; expected @pytest.mark.cuda, for make gpu"
+        elif not has_tests:
+            yield f"{node.lineno}: names a CUDA device; a test should, so that make gpu finds it"
+
+
+def _names_with_cuda(module: ast.Module) -> set[str]:
+    """Return the functions and values of a module that depend on a CUDA device."""
+    found: set[str] = set()
+    while True:
+        new = {
+            name
+            for node in module.body
+            if _mentions_cuda(node, found)
+            for name in _defined(node)
+            if name not in found
+        }
+        if not new:
+            return found
+        found |= new
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    if isinstance(node, FUNCTION | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        stored = (one for one in ast.walk(node) if isinstance(one, ast.Name))
+        yield from (one.id for one in stored if isinstance(one.ctx, ast.Store))
+
+
+def _mentions_cuda(node: ast.stmt, named: set[str]) -> bool:
+    """Whether a statement has `torch.cuda`, the text "cuda" or "cuda:0", or one of the names."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(value=ast.Name(id="torch"), attr="cuda"):
+                return True
+            case ast.Constant(value=str(text)) if text.partition(":")[0] == "cuda":
+                return True
+            case ast.Name(id=name, ctx=ast.Load()) | ast.arg(arg=name) if name in named:
+                return True
+    return False
+
+
+def _has_mark(node: ast.stmt) -> bool:
+    return any(ast.unparse(one) == "pytest.mark.cuda" for one in ast.walk(node))
+
+
+def _is_test(node: ast.stmt) -> bool:
+    return isinstance(node, FUNCTION) and node.name.startswith("test_")
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -1,27 +1,30 @@
 """Distances between what a trainer shows and what a judge computed (protocol section 7).
 
 Owns: the norms of the judge's gradient, the scale of each tile, the measured numbers, and what a
-second computation in the other precision excuses.
+second computation in the other precision excuses. The port to a gradient on a device is here, too.
 Never: compares with a bound (`work.py` does), computes a gradient, or fetches.
 Next: `work.py`.
 
 Norms are in fp64. Shape legend: T tiles of the model, n drawn tiles of 4096 coefficients.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from troth_attestation.agreement import groups, least_agreement
+from troth_attestation.agreement import Group, groups, least_agreement
 from troth_attestation.openings import Openings
 from troth_attestation.pieces import Float32
 from troth_attestation.selection import after_included, decayed, flush
-from troth_attestation.signs import Signs
+from troth_attestation.signs import Bools, Signs
+from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_coordinator.rules.config import MICRO, DemoSection, JudgeSection
 
 Float64 = npt.NDArray[np.float64]
+Places = npt.NDArray[np.uint8]
 
 NOISE_FACTOR = 4
 """A tile counts against a trainer only beyond so many times the judge's own uncertainty."""
@@ -47,21 +50,6 @@ def nothing() -> None:
     """Return no second computation."""
 
 
-Again = Callable[[], Float32 | None]
-"""Computes a gradient in the other precision; None where it is not finite or comes too late."""
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """A judge's own D(g) after its own clip, fp32 [T, 64, 64]; None where it was not finite.
-
-    `again` is called at most once, and only if it can make the verdict milder.
-    """
-
-    tiles: Float32 | None
-    again: Again = nothing
-
-
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Norms and largest magnitudes of all tiles of a gradient, fp64 [T].
@@ -73,6 +61,12 @@ class Scale:
     largest: Float64
     median: float
 
+    @classmethod
+    def of(cls, norms: Float64, largest: Float64) -> "Scale":
+        """Return the scale of measured tiles."""
+        positive = norms[norms > 0]
+        return cls(norms, largest, float(np.median(positive)) if len(positive) else 0.0)
+
     @property
     def is_finite(self) -> bool:
         """Whether the gradient holds neither NaN nor infinity."""
@@ -83,12 +77,79 @@ class Scale:
         return np.maximum(self.norms[tiles], floor * self.median)
 
 
+class Measure(Protocol):
+    """A judge measures with this: its own D(g), wherever that lies."""
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of all tiles."""
+
+    def drawn(self, tiles: list[int]) -> Float32:
+        """Return these tiles, fp32 [n, 4096], the bits of D(g)."""
+
+    def agreement(self, cut: Sequence[Group], signs: Signs, counted: Bools) -> float | None:
+        """Return the agreement of votes in the group where it is least: see `least_agreement`."""
+
+
+class DeviceGradient(Measure, Protocol):
+    """A judge's own D(g), fp32 [T, 64, 64], on a device; only what is returned here leaves it.
+
+    Sums are in fp64 in any order, so their last bits may differ from numpy's. Norms and scores have
+    at most 4096 terms: they differ by less than 2^-40 of what they are, and no bound is finer than
+    2^-20. A sketch may differ by a unit of the last place, a millionth of what the rule forgives.
+    Largest magnitudes are exact. NaN and infinities come through everywhere.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[T, 64, 64], unless it is of another model."""
+
+    def sums(self, places: Iterable[Places]) -> Float64:
+        """Return the sums of the coefficients by place, fp64 [128].
+
+        `places` has the place of each coefficient in tile order, 0..127, in consecutive parts.
+        """
+
+
+Tiles = Float32 | DeviceGradient
+"""D(g), fp32 [T, 64, 64]: an array here, or a port to it elsewhere."""
+
+Again = Callable[[], Tiles | None]
+"""Computes a gradient in the other precision; None where it is not finite or comes too late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A judge's own D(g) after its own clip; None where it was not finite.
+
+    `again` is called at most once, and only if it can make the verdict milder.
+    """
+
+    tiles: Tiles | None
+    again: Again = nothing
+
+
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """A finite gradient of a judge, fp32 [T, 64, 64], with its scale."""
+    """A gradient of a judge in an array, fp32 [T, 64, 64], with its scale."""
 
     tiles: Float32
     scale: Scale
+
+    def drawn(self, tiles: list[int]) -> Float32:
+        """Return these tiles, fp32 [n, 4096]."""
+        return self.tiles[tiles].reshape(len(tiles), TILE_COEFFICIENTS)
+
+    def agreement(self, cut: Sequence[Group], signs: Signs, counted: Bools) -> float | None:
+        """Return the agreement in the group of tiles where it is least."""
+        return least_agreement(cut, signs, self.tiles, counted)
+
+
+def measure_of(gradient: Tiles) -> Measure:
+    """Return what measures with a gradient; an array has its scale taken first."""
+    if isinstance(gradient, np.ndarray):
+        return Yardstick(gradient, scale_of(gradient))
+    return gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +224,16 @@ class Shown:
 def scale_of(gradient: Float32) -> Scale:
     """Measure a gradient, fp32 [T, 64, 64]."""
     rows = gradient.reshape(len(gradient), -1)
-    norms = norms_of(rows)
-    positive = norms[norms > 0]
-    median = float(np.median(positive)) if len(positive) else 0.0
     largest = np.maximum(rows.max(axis=1), -rows.min(axis=1)).astype(np.float64)
-    return Scale(norms, largest, median)
+    return Scale.of(norms_of(rows), largest)
 
 
-def measure(shown: Shown, own: Yardstick, signs: Signs, rule: Rule) -> Distances:
+def measure(shown: Shown, own: Measure, signs: Signs, rule: Rule) -> Distances:
     """Measure residual and implied gradient by a judge's own gradient."""
     scale = own.scale
     f = scale.of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
     has_gradient = scale.norms[shown.tiles] > 0
-    errors = _errors(shown, own.tiles) / f
+    errors = _errors(shown, own.drawn(shown.tiles)) / f
     residuals = norms_of(shown.residual)
     ratios = residuals / f
     beside = residuals / np.maximum(scale.norms[shown.tiles], scale.median)
@@ -196,23 +254,23 @@ def measure(shown: Shown, own: Yardstick, signs: Signs, rule: Rule) -> Distances
     )
 
 
-def agreement_of(own: Yardstick, signs: Signs, rule: Rule) -> float | None:
+def agreement_of(own: Measure, signs: Signs, rule: Rule) -> float | None:
     """Return the agreement of all votes with a judge's own gradient; None for too few tiles.
 
     It needs no opened tile, so it does not depend on the draw.
     """
     floor = rule.judge.gradient_floor_micro / MICRO * own.scale.median
     counted = signs.present & (own.scale.norms >= floor)
-    return least_agreement(groups(rule.tensor_tiles), signs, own.tiles, counted)
+    return own.agreement(groups(rule.tensor_tiles), signs, counted)
 
 
-def surely_idle(own: Yardstick, signs: Signs, rule: Rule) -> int:
+def surely_idle(own: Measure, signs: Signs, rule: Rule) -> int:
     """Return how many sent tiles have no gradient beyond any doubt. It needs no opened tile."""
     return _num_idle(signs, own.scale.largest, rule.judge.sent_floor_log2 + HARSH_LOG2)
 
 
 def with_second(
-    found: Distances, shown: Shown, own: tuple[Yardstick, Yardstick], signs: Signs, rule: Rule
+    found: Distances, shown: Shown, own: tuple[Measure, Measure], signs: Signs, rule: Rule
 ) -> Distances:
     """Excuse what the judge's two computations, `own`, do not agree about.
 
@@ -220,10 +278,10 @@ def with_second(
     of the two. The median counts likewise beyond twice that distance, and in any case where it is
     too large for noise. A tile is surely without gradient if both say so.
     """
-    first, second = own[0].tiles, own[1].tiles
+    first, second = (one.drawn(shown.tiles) for one in own)
     scales = own[0].scale, own[1].scale
     f = scales[0].of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
-    apart = norms_of((first[shown.tiles] - second[shown.tiles]).reshape(len(f), -1)) / f
+    apart = norms_of(first - second) / f
     others = _errors(shown, second) / f
     least = np.minimum(found.errors, others)
     largest = np.maximum(scales[0].largest, scales[1].largest)
@@ -247,10 +305,9 @@ def _counted_median(
     return least if least > MEDIAN_FACTOR * float(np.median(apart[has_gradient])) else 0.0
 
 
-def _errors(shown: Shown, own: Float32) -> Float64:
-    """Return ||u - b - g|| of the drawn tiles, fp64 [n]."""
-    drawn = own[shown.tiles].reshape(len(shown.tiles), -1).astype(np.float64)
-    found: Float64 = np.linalg.norm(shown.implied - drawn, axis=1)
+def _errors(shown: Shown, drawn: Float32) -> Float64:
+    """Return ||u - b - g|| of the drawn tiles, fp64 [n]; `drawn` is g, fp32 [n, 4096]."""
+    found: Float64 = np.linalg.norm(shown.implied - drawn.astype(np.float64), axis=1)
     return found
 
 

@@ -126,24 +126,55 @@ def path(leaves: Iterable[Leaf], index: int) -> Path:
     return tree(leaves).path(index)
 
 
+class Verifier:
+    """Verifies paths under one root; nodes that an earlier path has proven are not hashed again."""
+
+    __slots__ = ("_count", "_proven", "_root")
+
+    def __init__(self, root: bytes, count: int) -> None:
+        self._root, self._count = root, count
+        self._proven: dict[tuple[int, int], tuple[bytes, tuple[bytes, ...], int]] = {}
+
+    def holds(self, leaf: bytes, index: int, siblings: tuple[bytes, ...]) -> bool:
+        """Return whether the hash `leaf` is that of leaf `index`; see `verify`."""
+        if not 0 <= index < self._count:
+            return False
+        node, at, width, used = leaf, index, self._count, 0
+        passed = {}
+        while width > 1:
+            if self._is_proven((width, at), node, siblings, used):
+                break
+            passed[width, at] = node, siblings, used
+            if at ^ 1 < width:
+                if used == len(siblings):
+                    return False
+                sibling = siblings[used]
+                used += 1
+                node = node_hash(sibling, node) if at & 1 else node_hash(node, sibling)
+            at >>= 1
+            width = (width + 1) // 2
+        else:
+            is_whole = used == len(siblings)
+            if not is_whole or H("troth:merkle", u64(self._count), node) != self._root:
+                return False
+        self._proven |= passed
+        return True
+
+    def _is_proven(
+        self, place: tuple[int, int], node: bytes, siblings: tuple[bytes, ...], used: int
+    ) -> bool:
+        """Whether an earlier path led through this node, and on from there as this one does."""
+        known = self._proven.get(place)
+        return known is not None and (node, siblings[used:]) == (known[0], known[1][known[2] :])
+
+
 def verify(expected_root: bytes, leaf: Digest, way: Path) -> bool:
     """Return whether the hash `leaf` is that of leaf `way.index` of `way.count` under this root.
 
-    The caller hashes the leaf, by `leaf_hash` or `bulk.leaf_hash`, as the tree was made.
+    The caller hashes the leaf, by `leaf_hash` or `bulk.leaf_hash`, as the tree was made. Use a
+    `Verifier` for several leaves of one tree.
     """
-    if not 0 <= way.index < way.count:
-        return False
-    node, at, width, used = leaf, way.index, way.count, 0
-    while width > 1:
-        if at ^ 1 < width:
-            if used == len(way.siblings):
-                return False
-            sibling = way.siblings[used]
-            used += 1
-            node = node_hash(sibling, node) if at & 1 else node_hash(node, sibling)
-        at >>= 1
-        width = (width + 1) // 2
-    return used == len(way.siblings) and H("troth:merkle", u64(way.count), node) == expected_root
+    return Verifier(expected_root, way.count).holds(leaf, way.index, way.siblings)
 
 
 def _next_level(level: tuple[Digest, ...]) -> Iterable[Digest]:

@@ -13,7 +13,7 @@ number of siblings follows from the tile and the tile count. So head and draw fi
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,6 +104,12 @@ class Openings:
     after: Float32
     before: Float32
 
+    def parts(self, num_tiles: int) -> Iterator["Openings"]:
+        """Yield the same in parts of so many tiles, in order; the last one may be shorter."""
+        for first in range(0, len(self.tiles), num_tiles):
+            own = slice(first, first + num_tiles)
+            yield Openings(self.tiles[own], self.after[own], self.before[own])
+
 
 def encode(sampled: Sampled, after: Residual, before: Residual | None = None) -> bytes:
     """Return the opening set of a trainer; `before` is required iff there is a previous round.
@@ -140,8 +146,7 @@ def check_root(data: bytes, expected: bytes) -> None:
 
 def size(sampled: Sampled) -> int:
     """Return the number of bytes of the opening set, which bounds a fetch in advance."""
-    records = sum(_record_bytes(tile, sampled.num_tiles) for tile in sampled.tiles)
-    return _HEAD.size + records * (2 if sampled.has_previous else 1)
+    return _HEAD.size + sum(_record_sizes(sampled)) * (1 + sampled.has_previous)
 
 
 def decode(data: bytes, sampled: Sampled) -> Openings:
@@ -152,23 +157,23 @@ def decode(data: bytes, sampled: Sampled) -> Openings:
     value that the trainer did commit to.
     """
     _check_head(data, sampled)
-    if len(data) != size(sampled):
+    roots = [sampled.root_after] + [sampled.root_before] * sampled.has_previous
+    sizes = _record_sizes(sampled) * len(roots)
+    if len(data) != _HEAD.size + sum(sizes):
         raise OpeningLengthError(
             "openings",
-            f"{size(sampled)} bytes",
+            f"{_HEAD.size + sum(sizes)} bytes",
             f"{len(data)} bytes",
             "fetch them from another holder",
         )
-    view = memoryview(data)
-    leaves, at = [], _HEAD.size
-    roots = [sampled.root_after] + [sampled.root_before] * sampled.has_previous
-    for root in roots:
-        for tile in sampled.tiles:
-            end = at + _record_bytes(tile, sampled.num_tiles)
-            leaves.append(_leaf_of(view[at:end], tile, sampled.num_tiles, root))
-            at = end
-    values = np.frombuffer(b"".join(leaves), "<f4").astype(np.float32, copy=False)
-    values = values.reshape(len(roots), len(sampled.tiles), -1)
+    records = list(_cut(data, sizes))
+    hashes = bulk.leaf_hashes(leaf for _, leaf, _ in records)
+    num = len(sampled.tiles)
+    for which, root in enumerate(roots):
+        own = slice(which * num, (which + 1) * num)
+        _check_under(root, sampled, records[own], hashes[own])
+    values = np.frombuffer(b"".join(leaf for _, leaf, _ in records), "<f4")
+    values = values.astype(np.float32, copy=False).reshape(len(roots), num, -1)
     _check_finite(values, sampled.tiles)
     before = values[1] if sampled.has_previous else np.zeros_like(values[0])
     return Openings(sampled.tiles, values[0], before)
@@ -204,19 +209,33 @@ def _records(sampled: Sampled, residual: Residual, root: bytes) -> Iterator[byte
         yield from residual.tree.path(tile).siblings
 
 
-def _leaf_of(record: memoryview, tile: int, num_tiles: int, root: bytes) -> memoryview:
-    (number,) = _TILE_NUMBER.unpack_from(record)
-    if number != tile:
-        raise OpeningTileError("openings", f"tile {tile}", number, "ask for the drawn tiles")
-    leaf = record[_TILE_NUMBER.size :][:TILE_BYTES]
-    rest = record[_TILE_NUMBER.size + TILE_BYTES :]
-    siblings = tuple(Digest(bytes(rest[at : at + 32])) for at in range(0, len(rest), 32))
-    way = merkle.Path(tile, num_tiles, siblings)
-    if not merkle.verify(root, bulk.leaf_hash(leaf), way):
-        raise OpeningPathError(
-            f"tile {tile}", f"a leaf under {root.hex()}", "another tree", "ask another holder"
-        )
-    return leaf
+_Record = tuple[int, memoryview, tuple[bytes, ...]]
+"""The number of a tile, its leaf, and the siblings on its path."""
+
+
+def _cut(data: bytes, sizes: Sequence[int]) -> Iterator[_Record]:
+    """Yield the records of these sizes; they fill `data` behind the head."""
+    view, at = memoryview(data), _HEAD.size
+    for record_bytes in sizes:
+        (number,) = _TILE_NUMBER.unpack_from(data, at)
+        leaf = at + _TILE_NUMBER.size
+        path = leaf + TILE_BYTES
+        at += record_bytes
+        yield number, view[leaf:path], tuple([data[one : one + 32] for one in range(path, at, 32)])
+
+
+def _check_under(
+    root: bytes, sampled: Sampled, records: Sequence[_Record], hashes: Sequence[Digest]
+) -> None:
+    """Check that the records are of the drawn tiles, and that their leaves lie under a root."""
+    paths = merkle.Verifier(root, sampled.num_tiles)
+    for tile, (number, _, siblings), leaf in zip(sampled.tiles, records, hashes, strict=True):
+        if number != tile:
+            raise OpeningTileError("openings", f"tile {tile}", number, "ask for the drawn tiles")
+        if not paths.holds(leaf, tile, siblings):
+            raise OpeningPathError(
+                f"tile {tile}", f"a leaf under {root.hex()}", "another tree", "ask another holder"
+            )
 
 
 def _check_finite(values: Float32, tiles: tuple[int, ...]) -> None:
@@ -229,6 +248,10 @@ def _check_finite(values: Float32, tiles: tuple[int, ...]) -> None:
             f"{len(bad)} NaN or infinite values",
             "the verdict is mismatch",
         )
+
+
+def _record_sizes(sampled: Sampled) -> list[int]:
+    return [_record_bytes(tile, sampled.num_tiles) for tile in sampled.tiles]
 
 
 def _record_bytes(tile: int, num_tiles: int) -> int:

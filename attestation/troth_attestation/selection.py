@@ -18,13 +18,14 @@ import numpy as np
 
 from troth_attestation.pieces import Float32
 from troth_attestation.signs import Bools, Indices, Signs
-from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS
+from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_coordinator.rules.config import MICRO, DemoSection
 
 LEAST_NORMAL = np.float32(2.0**-126)
 """Smaller magnitudes count as zero: some devices flush them."""
 
 _MAGNITUDE = np.int32(0x7FFFFFFF)
+_FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ class TopK:
 
 def flush(values: Float32) -> Float32:
     """Return fp32 values with +0 in place of -0 and of everything below the least normal number."""
-    return np.where(np.abs(values) < LEAST_NORMAL, np.float32(0), values)
+    flushed = values.copy()
+    np.copyto(flushed, np.float32(0), where=np.abs(values) < LEAST_NORMAL)
+    return flushed
 
 
 def top_k(u: Float32, k: int) -> TopK:
@@ -53,12 +56,18 @@ def top_k(u: Float32, k: int) -> TopK:
 
     Ties go to the lowest index; u must be finite.
     """
-    bits = np.ascontiguousarray(u).view(np.int32)
-    magnitude = (bits & _MAGNITUDE).astype(np.int64)
-    # One key per entry that no other shares: magnitude first, then the lowest index.
-    inverted = np.arange(TILE_COEFFICIENTS - 1, -1, -1, dtype=np.int64)
-    order = np.argpartition((magnitude << INDEX_BITS) | inverted, -k, axis=1)[:, -k:]
-    indices = np.sort(order, axis=1)
+    magnitude = np.ascontiguousarray(u).view(np.int32) & _MAGNITUDE
+    least = np.partition(magnitude, -k, axis=1)[:, -k, None]
+    chosen = magnitude >= least
+    places = np.flatnonzero(chosen)
+    if len(places) > k * len(u):  # ties for the last entry of a row
+        crowded = np.flatnonzero(np.count_nonzero(chosen, axis=1) > k)
+        ties = magnitude[crowded] == least[crowded]
+        above = chosen[crowded] & ~ties
+        room = k - np.count_nonzero(above, axis=1)
+        chosen[crowded] = above | (ties & (np.cumsum(ties, axis=1) <= room[:, None]))
+        places = np.flatnonzero(chosen)
+    indices = places.reshape(len(u), k) % TILE_COEFFICIENTS
     negative = np.take_along_axis(u, indices, axis=1) < 0
     return TopK(indices.astype(np.int16), negative)
 
@@ -87,6 +96,25 @@ def is_sent(u: Float32, without: Float32, floor_log2: int) -> Bools:
     It is if the gradient moved one entry of u from `without`, the decayed residual, by at least
     2^-floor_log2, and u is not all zero. Both are flushed fp32 [n, 4096].
     """
-    moved = np.abs(u - without).max(axis=1) >= np.float32(2.0**-floor_log2)
-    found: Bools = moved & (u != 0).any(axis=1)
+    moved = u - without
+    is_far = np.abs(moved, out=moved).max(axis=1) >= np.float32(2.0**-floor_log2)
+    found: Bools = is_far & (u != 0).any(axis=1)
     return found
+
+
+def votes(u: Float32, before: Float32, demo: DemoSection, floor_log2: int) -> Signs:
+    """Return what a payload holds of tiles, from their u and the u before, fp32 [n, 4096].
+
+    The same as `top_k(u).signs(is_sent(u, b))`, but b is computed only for few tiles. In most of
+    them one of the first entries was moved, whether the round before sent that entry or not.
+    """
+    u, few = flush(u), flush(before[:, :_FEW])
+    kept = flush(few * np.float32((MICRO - demo.alpha_micro) / MICRO))
+    ways = [np.abs(u[:, :_FEW] - decayed(one, demo)) for one in (few, kept)]
+    sent: Bools = np.minimum(*ways).max(axis=1) >= np.float32(2.0**-floor_log2)
+    rest = np.flatnonzero(~sent)
+    if len(rest):
+        without = decayed(after_included(flush(before[rest]), demo), demo)
+        sent[rest] = is_sent(u[rest], without, floor_log2)
+    sent &= (u != 0).any(axis=1)
+    return top_k(u, demo.k).signs(sent)

@@ -11,8 +11,9 @@ Source: Charikar, Chen, Farach-Colton, Finding Frequent Items in Data Streams (2
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from troth_attestation.errors import ReportError, TensorError
@@ -21,9 +22,7 @@ from troth_coordinator.rules.hashing import H, b32, tag_prefix, u16, u64
 from troth_coordinator.rules.ids import Digest
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
+    from troth_attestation.measure import Float64, Places, Tiles
     from troth_attestation.pieces import Float32
 
 NUM_BUCKETS = 64
@@ -39,7 +38,7 @@ DEFAULT_FACTOR = 100
 Sketch = tuple[int, ...]
 
 
-def sketch(gradient: Float32, sigma: bytes, target: int) -> Sketch:
+def sketch(gradient: Tiles, sigma: bytes, target: int) -> Sketch:
     """Return y_k, k = 0..63: round-half-even(2^23 * sum of s_e * D(g)_e over bucket k), saturated.
 
     `gradient` is D(g) after the clip, fp32, any shape in tile order. Byte e mod 2^20 of
@@ -49,16 +48,11 @@ def sketch(gradient: Float32, sigma: bytes, target: int) -> Sketch:
     """
     import numpy as np  # noqa: PLC0415  (0.1 s; comparing two sketches needs none of it)
 
-    values = gradient.reshape(-1)
-    if not values.size or not np.isfinite(values).all():
-        raise TensorError(
-            "own gradient", "finite coefficients", f"{values.size} values", "recompute it"
-        )
-    prefix = tag_prefix("troth:sketch-stream") + b32(sigma, "sigma") + u16(target)
-    sums = np.zeros(2 * NUM_BUCKETS)
-    for number, start in enumerate(range(0, values.size, CHUNK)):
-        chunk = values[start : start + CHUNK]
-        sums += np.bincount(_places(prefix + u64(number), chunk.size), chunk, sums.size)
+    size = math.prod(gradient.shape)
+    places = _places_of(tag_prefix("troth:sketch-stream") + b32(sigma, "sigma") + u16(target), size)
+    sums = _sums(gradient, places) if isinstance(gradient, np.ndarray) else gradient.sums(places)
+    if not size or not np.isfinite(sums).all():
+        raise TensorError("own gradient", "finite coefficients", f"{size} values", "recompute it")
     signed = sums[:NUM_BUCKETS] - sums[NUM_BUCKETS:]
     return tuple(fixed_point(float(value)) for value in signed)
 
@@ -104,7 +98,25 @@ def differ(first: Sequence[int], second: Sequence[int], factor: int = DEFAULT_FA
     return factor * distance > norm
 
 
-def _places(name: bytes, num: int) -> npt.NDArray[np.uint8]:
+def _sums(gradient: Float32, places: Iterable[Places]) -> Float64:
+    """Return the sums of the coefficients by place, fp64 [128]; not finite where one of them is."""
+    import numpy as np  # noqa: PLC0415  (0.1 s; comparing two sketches needs none of it)
+
+    values, first = gradient.reshape(-1), 0
+    sums = np.zeros(2 * NUM_BUCKETS)
+    for part in places:
+        sums += np.bincount(part, values[first : first + part.size], sums.size)
+        first += part.size
+    return sums
+
+
+def _places_of(prefix: bytes, size: int) -> Iterator[Places]:
+    """Yield the places of all coefficients, chunk after chunk; `prefix` names their stream."""
+    for number, start in enumerate(range(0, size, CHUNK)):
+        yield _places(prefix + u64(number), min(CHUNK, size - start))
+
+
+def _places(name: bytes, num: int) -> Places:
     """Return for each of `num` coefficients its bucket, plus 64 where its sign is negative."""
     import numpy as np  # noqa: PLC0415  (0.1 s; comparing two sketches needs none of it)
 

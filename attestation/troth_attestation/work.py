@@ -10,7 +10,7 @@ momentum, but its implied gradient u - beta * M is off by 100 %. No knife edges:
 numerics differ may find ok and inconclusive, or inconclusive and mismatch, never ok and mismatch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -29,17 +29,17 @@ from troth_attestation.measure import (
     Again,
     Distances,
     Float64,
+    Measure,
     Own,
     Rule,
     Shown,
-    Yardstick,
+    Tiles,
     measure,
-    scale_of,
+    measure_of,
     with_second,
 )
 from troth_attestation.openings import Openings, Sampled
-from troth_attestation.pieces import Float32
-from troth_attestation.selection import is_sent, top_k
+from troth_attestation.selection import is_sent, top_k, votes
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
@@ -55,6 +55,10 @@ OPENING_REASONS: dict[type[OpeningError], Reason] = {
     OpeningRootError: Reason.OPENINGS_ROOT,
     OpeningNotFiniteError: Reason.NOT_FINITE,
 }
+
+
+TILES_TOGETHER = 32
+"""So many opened tiles stay in a processor's cache while their exact tests are made."""
 
 
 def judge(
@@ -91,7 +95,12 @@ def judge_exactly(data: bytes, sampled: Sampled, signs: Signs | None, rule: Rule
         return shown
     if signs is None or signs.num_tiles != sampled.num_tiles:
         return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_MALFORMED)
-    return _not_top_k(Shown.of(shown, rule.demo), signs, rule)
+    for part in shown.parts(TILES_TOGETHER):
+        chosen = votes(part.after, part.before, rule.demo, rule.judge.sent_floor_log2)
+        verdict = _not_top_k(_first_other(part.tiles, chosen, signs))
+        if verdict is not None:
+            return verdict
+    return None
 
 
 def _read(data: bytes, sampled: Sampled, recorded_root: bytes | None) -> Openings | Verdict:
@@ -105,17 +114,16 @@ def _read(data: bytes, sampled: Sampled, recorded_root: bytes | None) -> Opening
         return Verdict(kind, OPENING_REASONS[type(error)], detail=str(error))
 
 
-def _not_top_k(about: Shown, signs: Signs, rule: Rule) -> Verdict | None:
-    wrong = first_tile_not_top_k(about, signs, rule)
-    if wrong is None:
+def _not_top_k(tile: int | None) -> Verdict | None:
+    if tile is None:
         return None
-    return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=wrong)
+    return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=tile)
 
 
 def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
     about = Shown.of(shown, rule.demo)
-    wrong = _not_top_k(about, signs, rule)
+    wrong = _not_top_k(first_tile_not_top_k(about, signs, rule))
     if wrong is not None:
         return wrong
     yardstick = yardstick_of(own, signs.num_tiles)
@@ -125,7 +133,7 @@ def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdi
     return conclude(found, about, (yardstick, own.again), signs, rule)
 
 
-def yardstick_of(own: Own, num_tiles: int) -> Yardstick | Reason:
+def yardstick_of(own: Own, num_tiles: int) -> Measure | Reason:
     """Return what a judge measures with, or the reason why it cannot judge anybody.
 
     Nothing is measured against a gradient that is not finite, or zero everywhere: the distances
@@ -133,14 +141,14 @@ def yardstick_of(own: Own, num_tiles: int) -> Yardstick | Reason:
     """
     if own.tiles is None:
         return Reason.OWN_NOT_FINITE
-    scale = scale_of(_checked(own.tiles, num_tiles))
-    if not scale.is_finite:
+    found = measure_of(_checked(own.tiles, num_tiles))
+    if not found.scale.is_finite:
         return Reason.OWN_NOT_FINITE
-    return Yardstick(own.tiles, scale) if scale.median > 0 else Reason.ZERO_GRADIENT
+    return found if found.scale.median > 0 else Reason.ZERO_GRADIENT
 
 
 def conclude(
-    found: Distances, shown: Shown, judge: tuple[Yardstick, Again], signs: Signs, rule: Rule
+    found: Distances, shown: Shown, judge: tuple[Measure, Again], signs: Signs, rule: Rule
 ) -> Verdict:
     """Return the verdict on measured distances, after a second computation where one may help.
 
@@ -170,15 +178,20 @@ def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:
     """
     sent = is_sent(shown.u, shown.without, rule.judge.sent_floor_log2)
     chosen = top_k(shown.u, rule.demo.k).signs(sent)
-    for row, tile in enumerate(shown.tiles):
-        is_equal = (
-            bool(signs.present[tile] == chosen.present[row])
-            and np.array_equal(signs.indices[tile], chosen.indices[row])
-            and np.array_equal(signs.negative[tile], chosen.negative[row])
-        )
-        if not is_equal:
-            return tile
-    return None
+    return _first_other(shown.tiles, chosen, signs)
+
+
+def _first_other(tiles: Sequence[int], chosen: Signs, signs: Signs) -> int | None:
+    """Return the first of these tiles where signs of all tiles are not what was chosen of them."""
+    if signs.k != chosen.k:
+        return tiles[0]
+    own = list(tiles)
+    is_other = (
+        (signs.present[own] != chosen.present)
+        | (signs.indices[own] != chosen.indices).any(axis=1)
+        | (signs.negative[own] != chosen.negative).any(axis=1)
+    )
+    return own[int(is_other.argmax())] if is_other.any() else None
 
 
 def decide(found: Distances, bounds: JudgeSection) -> Verdict:
@@ -257,7 +270,7 @@ def _count(values: Float64, bound_micro: int) -> int:
     return int(np.count_nonzero(values > bound_micro / MICRO))
 
 
-def _checked(gradient: Float32, num_tiles: int) -> Float32:
+def _checked(gradient: Tiles, num_tiles: int) -> Tiles:
     if gradient.shape != (num_tiles, TILE_SIDE, TILE_SIDE):
         raise TensorError(
             "own gradient",

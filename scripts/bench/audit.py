@@ -1,11 +1,12 @@
-"""How fast a run is audited: `python scripts/bench/audit.py [--rounds 40 200 400 1000]`.
+"""How fast a run is audited: `python scripts/bench/audit.py [--demo runs/demo-.../archive]`.
 
 Owns: runs of the demo's model on the real program, with payloads of random signs, and their audits
-in processes of their own. Processor seconds of a round are those of the longest run less those of
-the one before it: starting costs the same, and an audit of 300 rounds or more compiles its kernels.
-Each audit is made twice, and the second one counts. Beside them stand forward and backward passes
-of all trainers on as many tokens, in this process with one thread.
-Never: a gradient in the runs; an auditor cannot tell. Next: `tests/support/played_runs.py`.
+in processes of their own. Processor seconds of a round are the difference of two runs on the same
+path, by the rounds between them: starting costs the same. Short runs take numpy and torch, long
+ones compiled kernels. Audits of all runs take turns, and medians count; the first turn only fills
+caches. The archive of a demo is audited with its opening sets and without: the difference is their
+cost. Beside them stand forward and backward passes of all trainers, with one thread.
+Never: a gradient in the played runs; an auditor cannot tell. Next: `tests/support/played_runs.py`.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import asyncio
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,7 @@ from troth_client.data.sources import text_source  # noqa: E402
 from troth_client.data.tokens import ByteTokenizer  # noqa: E402
 from troth_client.model.init import initial_weights  # noqa: E402
 from troth_client.model.weights import build  # noqa: E402
+from troth_client.state.audited import MANY_ROUNDS, SOME_ROUNDS  # noqa: E402
 from troth_client.train.step import gradient  # noqa: E402
 from troth_coordinator.config_files import load_config  # noqa: E402
 from troth_coordinator.rules.config import RunConfig  # noqa: E402
@@ -40,77 +43,110 @@ from troth_coordinator.rules.config import RunConfig  # noqa: E402
 CONFIG = ROOT / "client/troth_cli/demo/demo.toml"
 TOKENS = 8_192
 PASSES = 5
+USUAL_SETS = 0.4
+"""Opening sets in a round of four trainers with the default rate, once they are not new."""
 
 
 @dataclass(frozen=True)
 class Audited:
-    """One audit: seconds of the clock and of the processor, and the peak of its memory."""
+    """Audits of one archive: seconds of the clock and of the processor, and the peak of memory."""
 
-    rounds: int
     seconds: float
     cpu_seconds: float
     peak_mib: float
+    num_rounds: int
+    num_opened: int
 
 
 def main() -> None:
     """Play and audit runs of each length, and print one line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, nargs="+", default=[40, 200, 400, 1_000])
+    parser.add_argument("--rounds", type=int, nargs="+", default=[40, SOME_ROUNDS - 5, 400, 1_000])
+    parser.add_argument("--demo", type=Path, help="the archive of a demo, with opening sets")
+    parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = [audited(rounds) for rounds in sorted(options.rounds)]
-    for one in found:
-        print(json.dumps(asdict(one)), flush=True)
-    if len(found) == 1:
-        return
-    shorter, longest = found[-2:]
-    more = longest.rounds - shorter.rounds
-    audit = (longest.cpu_seconds - shorter.cpu_seconds) / more
-    training = training_seconds()
-    print(
-        json.dumps(
-            {
-                "audit_cpu_seconds_a_round": audit,
-                "training_cpu_seconds_a_round": training,
-                "ratio": training / audit,
-            }
-        )
-    )
-
-
-def audited(rounds: int) -> Audited:
-    """Play a run of so many rounds and audit it in a process of its own."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "archive"
-        play(rounds, Path(scratch), folder)
-        command = [sys.executable, "-c", CHILD, str(folder)]
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-        for _ in range(2):
+        folders = {str(rounds): Path(scratch) / str(rounds) for rounds in sorted(options.rounds)}
+        for rounds, folder in folders.items():
+            play(int(rounds), folder)
+        if options.demo is not None:
+            folders |= {"demo": options.demo, "demo, no sets": Path(scratch) / "bare"}
+            left_out = shutil.ignore_patterns("openings")
+            shutil.copytree(options.demo, folders["demo, no sets"], ignore=left_out)
+        found = audited(folders, options.turns)
+    for name, one in found.items():
+        show(archive=name, **asdict(one))
+    training = training_seconds()
+    show(training_cpu_seconds_a_round=training)
+    played = [found[str(rounds)] for rounds in sorted(options.rounds)]
+    short = marginal([one for one in played if one.num_rounds < SOME_ROUNDS])
+    long = marginal([one for one in played if one.num_rounds >= MANY_ROUNDS])
+    opened, a_set = 0.0, 0.0
+    if options.demo is not None:
+        demo, bare = found["demo"], found["demo, no sets"]
+        opened = demo.num_opened / demo.num_rounds
+        a_set = (demo.cpu_seconds - bare.cpu_seconds) / demo.num_opened
+        show(sets_a_round=opened, cpu_seconds_a_set=a_set)
+    for path, a_round in (("numpy and torch", short), ("kernels", long)):
+        for sets in [0.0, USUAL_SETS, opened] if a_round and a_set else [0.0] if a_round else []:
+            cost = a_round + sets * a_set
+            show(path=path, sets=sets, audit_cpu_seconds_a_round=cost, ratio=training / cost)
+
+
+def show(**values: object) -> None:
+    """Print one line of JSON."""
+    print(json.dumps(values), flush=True)
+
+
+def marginal(found: list[Audited]) -> float:
+    """Return the processor seconds of a round between the two longest runs; 0 for fewer."""
+    if len(found) < 2:
+        return 0.0
+    shorter, longest = found[-2:]
+    more = longest.num_rounds - shorter.num_rounds
+    return (longest.cpu_seconds - shorter.cpu_seconds) / more
+
+
+def audited(folders: dict[str, Path], num_turns: int) -> dict[str, Audited]:
+    """Audit archives in turns, each in a process of its own."""
+    command = [sys.executable, "-c", CHILD]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    taken: dict[str, list[list[float]]] = {name: [] for name in folders}
+    for _ in range(num_turns + 1):
+        for name, folder in folders.items():
             start = time.monotonic()
-            done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+            done = subprocess.run(
+                [*command, str(folder)], env=environment, check=True, stdout=subprocess.PIPE
+            )
             seconds = time.monotonic() - start
-    cpu, peak = json.loads(done.stdout.splitlines()[-1])
-    return Audited(rounds, seconds, cpu, peak)
+            taken[name].append([seconds, *json.loads(done.stdout.splitlines()[-1])])
+    medians = {name: np.median(turns[1:], axis=0).tolist() for name, turns in taken.items()}
+    return {name: Audited(*one[:3], int(one[3]), int(one[4])) for name, one in medians.items()}
 
 
 # A process inherits the peak of whoever forked it in its resource usage, but not in its status.
 CHILD = """
-import json, re, resource, sys
+import contextlib, io, json, re, resource, sys
 from pathlib import Path
 from troth_cli.main import run
-code = run(["audit", "--archive", sys.argv[1], "--json"])
+told = io.StringIO()
+with contextlib.redirect_stdout(told):
+    code = run(["audit", "--archive", sys.argv[1], "--json"])
+counts = json.loads(told.getvalue())["counts"]
 used = resource.getrusage(resource.RUSAGE_SELF)
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())
-print(json.dumps([used.ru_utime + used.ru_stime, int(peak[1]) / 1024]))
+cpu = used.ru_utime + used.ru_stime
+print(json.dumps([cpu, int(peak[1]) / 1024, counts["applied_rounds"], counts["exact_tests"]]))
 sys.exit(code)
 """
 
 
-def play(rounds: int, scratch: Path, folder: Path) -> None:
+def play(rounds: int, folder: Path) -> None:
     """Play a run of the demo's model into an archive."""
     source, options = text_source([ROOT / "docs"]), PrepareOptions(sequence_tokens=128)
-    manifest = prepare(scratch / "data", source, ByteTokenizer(), options)
     folder.mkdir()
+    manifest = prepare(folder / "data", source, ByteTokenizer(), options)
     changes = {"schedule": {"rounds": rounds, "decay_from_round": rounds}}
     run = PlayedRun(load_config([CONFIG], changes).config, manifest, rounds, folder)
     run.play_all()

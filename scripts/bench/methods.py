@@ -4,7 +4,7 @@ Owns: DeMo through the client's own encoder, codec and apply, every payload incl
 update one round late. As baselines, Signum and AdamW on the mean of all gradients.
 Never: chooses data, a rate or a schedule. A learner shows everything that its next round depends
 on, beside the weights, so that a killed run goes on to the bit.
-Next: `training.py`, which plays rounds; `quality.py` and `learning_rates.py`.
+Next: `training.py`, which plays rounds; `quality.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from troth_client.compression import apply, codec
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
+from troth_client.model.device import CPU, Device
 from troth_client.model.llama import Llama
 from troth_client.model.shapes import trainable_shapes
 from troth_client.model.weights import trainable_parameters, weight_views
@@ -47,11 +48,12 @@ class Learner(Protocol):
 class DeMo:
     """Trainers of a run, without a chain: each round's payloads are applied at its end."""
 
-    def __init__(self, config: RunConfig, model: Llama) -> None:
+    def __init__(self, config: RunConfig, model: Llama, device: Device = CPU) -> None:
         self.num_bytes = 0
         self._config, self._model, self._weights = config, model, weight_views(model)
+        self._device = device
         layout = TileLayout.from_shapes(trainable_shapes(config.model))
-        self._path = choose_path("cpu", num_tiles=layout.num_tiles)
+        self._path = choose_path(device.torch, num_tiles=layout.num_tiles)
         self._encoder = self._path.encoder(layout, Residual.of(config), config.demo.k)
         self._momenta: dict[int, Tensor] = {}
 
@@ -71,7 +73,8 @@ class DeMo:
         apply.update(self._weights, read, layout, (constants.a, constants.b), self._path)
 
     def _payload(self, rank: int, batch: Batch) -> bytes:
-        found, encoder = gradient_of(self._config, self._model, batch), self._encoder
+        found = gradient_of(self._config, self._model, batch, self._device)
+        encoder = self._encoder
         made = encoder.encode(found.tensors, self._momenta.get(rank), in_place=True)
         raw = codec.encode(made.top.signs(made.is_sent))
         self._momenta[rank] = encoder.rule.after_included(made.u, made.top, in_place=True)
@@ -84,7 +87,8 @@ class DeMo:
 
     def take_up(self, tensors: Mapping[str, Tensor]) -> None:
         """Go on from these momenta."""
-        self._momenta = {int(rank): tensors[f"momentum {rank}"] for rank in _ranks(tensors)}
+        there = self._path.device
+        self._momenta = {rank: tensors[f"momentum {rank}"].to(there) for rank in _ranks(tensors)}
 
 
 class DelayedDeMo(DeMo):
@@ -93,8 +97,8 @@ class DelayedDeMo(DeMo):
     The last round's payloads are applied at its own end, so that no text was read for nothing.
     """
 
-    def __init__(self, config: RunConfig, model: Llama) -> None:
-        super().__init__(config, model)
+    def __init__(self, config: RunConfig, model: Llama, device: Device = CPU) -> None:
+        super().__init__(config, model, device)
         self._waiting: list[bytes] = []
 
     def play(self, round_: int, batches: Sequence[Batch]) -> None:
@@ -124,14 +128,15 @@ class DelayedDeMo(DeMo):
 class Signum:
     """The sign of the mean gradient's momentum, uncompressed; rate, decay and beta as DeMo's."""
 
-    def __init__(self, config: RunConfig, model: Llama) -> None:
+    def __init__(self, config: RunConfig, model: Llama, device: Device = CPU) -> None:
         self._config, self._model, self._weights = config, model, weight_views(model)
+        self._device = device
         self._momentum = {name: torch.zeros_like(one) for name, one in self._weights.items()}
         self.num_bytes = num_gradient_bytes(model)
 
     def play(self, round_: int, batches: Sequence[Batch]) -> None:
         """Add the mean gradient to the momentum, and step by its signs."""
-        found = gradient_of(self._config, self._model, np.concatenate(batches))
+        found = gradient_of(self._config, self._model, np.concatenate(batches), self._device)
         constants = constants_of(self._config.schedule, round_)
         for name, weight in self._weights.items():
             momentum = self._momentum[name]
@@ -144,14 +149,14 @@ class Signum:
 
     def take_up(self, tensors: Mapping[str, Tensor]) -> None:
         """Go on from this momentum."""
-        self._momentum = dict(tensors)
+        self._momentum = {name: one.to(self._device.torch) for name, one in tensors.items()}
 
 
 class AdamW:
     """torch's AdamW on the mean gradient, with the betas that are usual for language models."""
 
-    def __init__(self, config: RunConfig, model: Llama) -> None:
-        self._config, self._model = config, model
+    def __init__(self, config: RunConfig, model: Llama, device: Device = CPU) -> None:
+        self._config, self._model, self._device = config, model, device
         self._parameters = trainable_parameters(model)
         decay = config.schedule.wd_nano / NANO
         self._optimizer: Any = torch.optim.AdamW(
@@ -161,7 +166,7 @@ class AdamW:
 
     def play(self, round_: int, batches: Sequence[Batch]) -> None:
         """Step by the mean gradient at the rate of the round."""
-        found = gradient_of(self._config, self._model, np.concatenate(batches))
+        found = gradient_of(self._config, self._model, np.concatenate(batches), self._device)
         self._optimizer.param_groups[0]["lr"] = lr_nano(self._config.schedule, round_) / NANO
         for name, parameter in self._parameters.items():
             parameter.grad = found.tensors[name]
@@ -180,7 +185,9 @@ class AdamW:
         """Go on from these moments."""
         for key, tensor in tensors.items():
             what, name = key.split(" ", 1)
-            self._optimizer.state[self._parameters[name]][what] = tensor
+            own = self._parameters[name]
+            # torch keeps the count of steps on the processor, and the moments with the weights.
+            self._optimizer.state[own][what] = tensor if what == "step" else tensor.to(own.device)
 
 
 METHODS: dict[str, type[DeMo] | type[Signum] | type[AdamW]] = {
@@ -191,9 +198,10 @@ METHODS: dict[str, type[DeMo] | type[Signum] | type[AdamW]] = {
 }
 
 
-def gradient_of(config: RunConfig, model: Llama, batch: Batch) -> Gradient:
+def gradient_of(config: RunConfig, model: Llama, batch: Batch, device: Device) -> Gradient:
     """Return the clipped mean gradient of a batch, as the client computes it."""
-    return gradient(model, batch, config.train.microbatch_sequences, config.train.clip_micro)
+    train = config.train
+    return gradient(model, batch, train.microbatch_sequences, train.clip_micro, device)
 
 
 def num_gradient_bytes(model: Llama) -> int:

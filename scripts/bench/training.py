@@ -2,14 +2,15 @@
 
 Owns: sizes of models, the loop of rounds, the state of a run on disk, the file of finished runs.
 Never: a method of training (`methods.py`), or a grid: a script says which runs it wants.
-Next: `learning_rates.py` for rates of DeMo; `quality.py` for DeMo beside its baselines.
+Next: `quality.py` for DeMo beside its baselines; `presets.py` for the sizes of the presets.
 """
 
 import hashlib
 import json
+import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
 from troth_client.data.tokens import ByteTokenizer
+from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.shapes import num_parameters
@@ -33,13 +35,31 @@ from troth_coordinator.rules.assignment import SequenceOrder, next_cursor, rank_
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H, u64
 
-DEMO = Path(__file__).parents[2] / "configs/localnet.toml"
-SIZES: dict[str, dict[str, int]] = {
-    "smoke": {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1},
-    "demo": {},
-    "6m": {"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 8},
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A preset, and what differs in its model."""
+
+    preset: str = "localnet"
+    changes: Mapping[str, int] = field(default_factory=dict)
+
+    def config(self, changes: Mapping[str, int] | None = None) -> RunConfig:
+        """Return the preset's settings with these changes."""
+        model = {f"model.{key}": value for key, value in self.changes.items()}
+        path = CONFIGS / f"{self.preset}.toml"
+        return load_config([path], {**model, **(changes or {})}).config
+
+
+SIZES = {
+    "smoke": Size(changes={"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1}),
+    "demo": Size(),
+    "6m": Size(changes={"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 8}),
+    "25m": Size("25m"),
+    "124m": Size("124m"),
 }
-"""The demo's model, and others as changes of it; `smoke` is for a look at a script."""
+"""The demo's model, others as changes of it, and presets; `smoke` is for a look at a script."""
 NUM_TRAINERS = 4
 HELD_OUT = 64
 SEQUENCES_APART = 16_384
@@ -48,7 +68,10 @@ SEQUENCES_APART = 16_384
 
 @dataclass(frozen=True)
 class Point:
-    """One run: `method` is a key of METHODS, `k` counts for DeMo alone."""
+    """One run: `method` is a key of METHODS, `k` counts for DeMo alone.
+
+    `sequences` and `microbatch` are those of a payload; 0: as the preset has them.
+    """
 
     size: str
     rounds: int
@@ -57,11 +80,17 @@ class Point:
     method: str = "demo"
     k: int = 32
     wd_nano: int = 0
+    sequences: int = 0
+    microbatch: int = 0
 
     def config(self) -> RunConfig:
-        """Return its settings: the demo's, ten parts in a hundred warm-up, thirty decay."""
-        model = {f"model.{key}": value for key, value in SIZES[self.size].items()}
-        own = {
+        """Return its settings: the preset's, ten parts in a hundred warm-up, thirty decay."""
+        train = {
+            "train.sequences_per_payload": self.sequences,
+            "train.microbatch_sequences": self.microbatch,
+        }
+        own = {key: value for key, value in train.items() if value}
+        own |= {
             "demo.k": self.k,
             "schedule.rounds": self.rounds,
             "schedule.lr_nano": self.lr_nano,
@@ -69,7 +98,11 @@ class Point:
             "schedule.warmup_rounds": self.rounds // 10,
             "schedule.decay_from_round": self.rounds - 3 * self.rounds // 10,
         }
-        return load_config([DEMO], {**model, **own}).config
+        return SIZES[self.size].config(own)
+
+
+class TimeUpError(Exception):
+    """A run is saved and not finished: its time was up."""
 
 
 @dataclass
@@ -85,7 +118,9 @@ class State:
     def save(self, path: Path, key: str) -> None:
         """Write the state, whole or not at all."""
         weights = {f"weight {name}": array for name, array in weight_arrays(self.model).items()}
-        own = {f"own {name}": tensor.numpy() for name, tensor in self.learner.tensors().items()}
+        own = {
+            f"own {name}": tensor.cpu().numpy() for name, tensor in self.learner.tensors().items()
+        }
         about = {"key": key, "round": self.round, "cursor": self.cursor, "losses": self.losses}
         part = path.with_suffix(".tmp.npz")
         with part.open("wb") as out:
@@ -117,38 +152,47 @@ class State:
 
 
 class Sweep:
-    """Plays points on one data set, and keeps what it found in a file of its own."""
+    """Plays points on one data set, and keeps what it found in a file of its own.
 
-    def __init__(self, out: Path, data: Path, every: int) -> None:
-        self._out, self._every = out, every
+    The text is cut for `size`, and for sizes with sequences as long.
+    """
+
+    def __init__(
+        self, out: Path, data: Path, every: int, size: str = "demo", device: Device = CPU
+    ) -> None:
+        self._out, self._every, self._device = out, every, device
         self._part = out.with_suffix(".part.npz")
         out.parent.mkdir(parents=True, exist_ok=True)
-        tokens = load_config([DEMO]).config.data.sequence_tokens
-        options = PrepareOptions(sequence_tokens=tokens)
+        options = PrepareOptions(sequence_tokens=SIZES[size].config().data.sequence_tokens)
         self._manifest = prepare(data, stdlib_source(), ByteTokenizer(), options)
         self._train = TokenData(data, self._manifest)
         held_out = TokenData(data, self._manifest, "validation")
         self._held_out = held_out.sequences(range(min(HELD_OUT, len(held_out))))
 
-    def play(self, point: Point) -> dict[str, Any]:
-        """Return the line of a point, played now unless the file has it."""
+    def play(self, point: Point, seconds: float = math.inf) -> dict[str, Any]:
+        """Return the line of a point, played now unless the file has it.
+
+        Raises TimeUpError after so many seconds.
+        """
         config = point.config().with_manifest(self._manifest.hash)
         key = f"{point.method}-{config.config_hash().hex()}-{point.seed}"
+        key += "" if self._device == CPU else f"-{self._device.torch}"
         known = next((line for line in read_lines(self._out) if line["key"] == key), None)
         if known is not None:
             return known
-        state, began = _begin(point, config), time.perf_counter()
+        state, began = _begin(point, config, self._device), time.perf_counter()
         first_position = state.cursor
         state.load(self._part, key)
         first_round = state.round
         try:
-            self._rounds(config, state, key)
+            self._rounds(config, state, key, began + seconds)
             has_diverged = False
         except NonFiniteError:
             has_diverged = True
         found = {
             "key": key,
             **vars(point),
+            "device": name_of(self._device),
             "num_parameters": num_parameters(config.model),
             "num_bytes": state.learner.num_bytes,
             "tokens": (state.cursor - first_position) * config.data.sequence_tokens,
@@ -162,30 +206,43 @@ class Sweep:
         self._part.unlink(missing_ok=True)
         return found
 
-    def _rounds(self, config: RunConfig, state: State, key: str) -> None:
+    def _rounds(self, config: RunConfig, state: State, key: str, until: float) -> None:
         """Play what is left of a run; save it, with the loss, every so many rounds."""
         count, rounds = config.train.sequences_per_payload, config.schedule.rounds
         while state.round < rounds:
+            if time.perf_counter() > until:
+                state.save(self._part, key)
+                raise TimeUpError(f"{state.round} of {rounds} rounds are played")
             batches = [self._batch(state.cursor, rank, count) for rank in range(NUM_TRAINERS)]
             state.learner.play(state.round, batches)
             state.cursor = next_cursor(state.cursor, NUM_TRAINERS, count)
             state.round += 1
             if state.round % self._every == 0 or state.round == rounds:
-                state.losses[state.round] = evaluate(state.model, self._held_out) / 1e6
+                state.losses[state.round] = self._loss(state.model)
                 state.save(self._part, key)
                 loss = state.losses[state.round]
                 print(f"{key[:16]} round {state.round}: {loss:.3f}", file=sys.stderr, flush=True)
+
+    def _loss(self, model: Llama) -> float:
+        return evaluate(model, self._held_out, device=self._device) / 1e6
 
     def _batch(self, cursor: int, rank: int, count: int) -> Batch:
         order = SequenceOrder(len(self._train), self._manifest.hash)
         return self._train.sequences(order.sequences(rank_start(cursor, rank, count), count))
 
 
-def _begin(point: Point, config: RunConfig) -> State:
+def _begin(point: Point, config: RunConfig, device: Device) -> State:
     first = initial_weights(H("troth:learning-rates", u64(point.seed)), config.model)
-    model = build(config.model, first)
-    learner = METHODS[point.method](config, model)
+    model = build(config.model, first, device.torch)
+    learner = METHODS[point.method](config, model, device)
     return State(model, learner, cursor=SEQUENCES_APART * point.seed)
+
+
+def name_of(device: Device) -> str:
+    """Return the card's name, or the processor's kind, and the precision."""
+    is_card = device.torch.type == "cuda"
+    name = torch.cuda.get_device_name(device.torch) if is_card else str(device.torch)
+    return f"{name}, {'bf16' if device.is_mixed else 'fp32'}"
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,9 @@
 """Hold a GPU against the processor: `python scripts/gpu/equality.py [--device cuda] [--tiles N]`.
 
 Owns: a table of questions, each answered by torch on the device and by Triton's kernels there.
-Never: times anything. Fails if one answer is wrong. With TRITON_INTERPRET=1 and `--device cpu` the
-same questions are asked where there is no GPU, of kernels that numpy interprets.
+Never: times anything. Exits with 1 if an answer is wrong, with 2 if there is no such device.
+With TRITON_INTERPRET=1 and `--device cpu` the same questions are asked where there is no GPU, of
+kernels that numpy interprets.
 Next: `client/troth_client/compression/known_answer.py`, `compiled.py` beside it.
 """
 
@@ -14,8 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation.agreement import groups, least_agreement
+from troth_attestation.measure import scale_of
+from troth_attestation.sketch import sketch
 from troth_attestation.state import residual_root, residual_root_of_parts
 from troth_attestation.verdict import VerdictKind
+from troth_client.audit.device_gradient import TorchGradient
 from troth_client.compression import known_answer
 from troth_client.compression.apply import update
 from troth_client.compression.basis import float_basis
@@ -29,7 +34,8 @@ from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
-from troth_client.model.device import Device
+from troth_client.model.device import Device, choose_device
+from troth_client.model.errors import DeviceError
 from troth_client.participant.measuring import measure_machine
 from troth_coordinator.rules.config import RunConfig
 
@@ -82,7 +88,11 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiles", type=int, default=4096, help="tiles of the largest tensor")
     arguments = parser.parse_args()
-    device, case = torch.device(arguments.device), case_of(arguments.tiles)
+    try:
+        device = choose_device(arguments.device).torch
+    except DeviceError as error:
+        parser.error(str(error))
+    case = case_of(arguments.tiles)
     print(f"{device}, {_name(device)}, torch {torch.__version__}, {case.layout.num_tiles} tiles")
     kernels, reason = found_kernels(device)
     ways = [Way("torch", device, None)]
@@ -210,12 +220,34 @@ def of_the_device(device: torch.device) -> list[tuple[str, Answer]]:
     target = np.empty(u.numel(), np.float32)
     root = residual_root_of_parts(streamed(u.to(device), target, 7 * 4096))
     rows = [("root of u, streamed", (root == residual_root(u.numpy()), ""))]
+    rows.append(("judge's numbers, against numpy", same_measures(device)))
     for is_mixed in (False, True):
         found = measure_machine(RunConfig(), Device(device, is_mixed))
         note = f"median error {found.error:.5f}" if found.error is not None else "no error"
         name = f"judge, {'bf16' if is_mixed else 'fp32'} against the reference"
         rows.append((name, (found.verdict == VerdictKind.OK, note)))
     return rows
+
+
+def same_measures(device: torch.device) -> Answer:
+    """Compare what a judge asks of its gradient on the device with numpy's answers."""
+    tiles = torch.randn(300, 64, 64, generator=torch.Generator().manual_seed(8)) / 1000
+    tiles[7], tiles[8] = 0, 2.0**-140
+    own, here = TorchGradient.of(tiles.to(device)), tiles.numpy()
+    scale, signs, drawn = scale_of(here), select(tiles, 8), [299, 0, 7, 8]
+    votes = groups((300,)), signs, np.ones(300, np.bool_)
+    agreements = own.agreement(*votes), least_agreement(votes[0], signs, here, votes[2])
+    sketches = np.array([sketch(one, bytes(32), 3) for one in (own, here)], np.int64)
+    off = int(np.abs(sketches[0] - sketches[1]).max())
+    wrong = {
+        "drawn tiles": not np.array_equal(own.drawn(drawn), here[drawn].reshape(4, -1)),
+        "largest": not np.array_equal(own.scale.largest, scale.largest),
+        "norms": not np.allclose(own.scale.norms, scale.norms, rtol=2.0**-40, atol=0),
+        "agreement": not np.allclose(*agreements, rtol=2.0**-40, atol=0),
+        "sketch": off > 1,
+    }
+    names = [name for name, is_wrong in wrong.items() if is_wrong]
+    return not names, ", ".join(names) or f"sketch off by {off} of 2^-23"
 
 
 QUESTIONS: dict[str, Callable[[Way, Case], Answer]] = {

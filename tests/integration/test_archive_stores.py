@@ -4,21 +4,28 @@ One run is played once; members then hold all of its bytes.
 """
 
 import asyncio
+import json
+import tempfile
+from pathlib import Path
 
 import pytest
 from moto.server import ThreadedMotoServer
+from solders.signature import Signature
 from support.archives import recorded
 from support.cli import Cli
+from support.ledgers import place_of, with_a_close_of_its_own
 from support.runs import AUDITED
 from support.stores import BUCKET, FIXTURES, aim_at
 
 from troth_client.archive.check import check_archive
-from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.errors import StoreInUseError, StoreLedgerError
+from troth_client.archive.mirror import LOOKS_A_LIST
 from troth_client.archive.room import Keeping
-from troth_client.archive.stored import StoredBytes
+from troth_client.archive.store_ledger import take_up
 from troth_client.transport.errors import HolderError, HolderLiedError
 from troth_client.transport.remote import RemoteStore
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.ledger.file import Ledger, LedgerFile
 
 (s3,) = FIXTURES
 ROUNDS = 4
@@ -42,7 +49,7 @@ def url(s3, monkeypatch, request):
 def stored(url):
     """The names of the objects of each kind."""
     with RemoteStore(url) as store:
-        return {kind: {one.split("/")[1] for one in store.sizes(kind)} for kind in KINDS}
+        return {kind: {one.split("/")[1] for one, _ in store.sizes(kind)} for kind in KINDS}
 
 
 def all_of(past):
@@ -192,11 +199,149 @@ def test_a_named_object_is_bounded_and_an_old_file_outlives_a_lie(tmp_path, url)
         assert path.stat().st_size == 200_000
 
 
-def test_a_store_whose_ledger_is_none_is_refused_and_nothing_is_lost(past, tmp_path, url, cli):
-    with RemoteStore(url) as store:
-        store.put("ledger.jsonl", b"not a ledger\n")
-    (tmp_path / "work").mkdir()
-    with StoredBytes(url, ArchiveFolder(tmp_path / "work")):
-        assert (tmp_path / "work" / "ledger.jsonl").read_bytes() == b"not a ledger\n"
-    refused = cli.refused("audit", "--archive", url, code=2)
-    assert refused["kind"] == "LedgerFileError"
+@pytest.fixture(params=["s3", "file"])
+def place(request, tmp_path, url):
+    """A store that is another program, or a folder."""
+    return url if request.param == "s3" else f"file://{tmp_path / 'objects'}"
+
+
+def ledger_at(place):
+    """The bytes of the ledger in a store."""
+    with RemoteStore(place) as store, tempfile.TemporaryDirectory() as folder:
+        store.download("ledger.jsonl", Path(folder) / "ledger.jsonl", 10**9)
+        return (Path(folder) / "ledger.jsonl").read_bytes()
+
+
+def put_ledger(place, data):
+    with RemoteStore(place) as store:
+        store.put("ledger.jsonl", data)
+
+
+def lines_of(past):
+    return (past.path / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def cut(past, rounds, more=0):
+    """The ledger of the whole archive, up to the close of a round, and some lines more."""
+    closes = [at for at, line in enumerate(lines_of(past)) if b'"RoundClosed"' in line]
+    return b"".join(lines_of(past)[: closes[rounds] + 1 + more])
+
+
+class NoHistory(CoordinatorClient):
+    """An RPC node that has pruned the transactions of the run."""
+
+    async def landed(self, signature):
+        return None
+
+
+@pytest.mark.parametrize("way", ["store", "copy_to"])
+@pytest.mark.parametrize("rounds", [None, 1])
+async def test_a_start_with_less_takes_the_ledger_of_the_store_and_never_shortens_it(
+    past, tmp_path, place, way, rounds
+):
+    """An empty folder, or one that stopped earlier, beside a store with everything."""
+    whole = (past.path / "ledger.jsonl").read_bytes()
+    put_ledger(place, whole)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    if rounds is not None:
+        (folder / "ledger.jsonl").write_bytes(cut(past, rounds))
+    archivist = past.archivist(folder)
+    archivist.client = NoHistory(past.run.rpc)
+    setattr(archivist, way, place)
+    async with archivist.opened() as keeper:
+        assert ledger_at(place) == whole
+        await keeper.look()
+        assert keeper.round == ROUNDS
+    assert ledger_at(place) == whole
+    assert (folder / "ledger.jsonl").read_bytes() == whole
+    assert {one.name for one in folder.glob("ledger*")} == {"ledger.jsonl"}
+
+
+async def test_two_folders_take_turns_with_one_store(past, tmp_path, place):
+    """A keeps the archive for a while, then B on another machine, then A again."""
+    ends = [cut(past, 0), cut(past, 2), (past.path / "ledger.jsonl").read_bytes()]
+    before = b"".join(lines_of(past)[:1])
+    for name, end in zip("aba", ends, strict=True):
+        archivist = past.archivist(tmp_path / name)
+        archivist.copy_to, archivist.client = place, NoHistory(past.run.rpc)
+        async with archivist.opened() as keeper:
+            await keeper.look()
+            own = archivist.path / "ledger.jsonl"
+            assert ledger_at(place) == own.read_bytes() == before, name
+            own.write_bytes(end)  # as if the run had gone on
+        assert ledger_at(place) == end
+        before = end
+
+
+async def test_an_archive_ends_when_another_one_has_written_its_store(past, tmp_path, place):
+    archivist = past.archivist(tmp_path / "work")
+    archivist.copy_to = place
+    other = with_another_end((past.path / "ledger.jsonl").read_bytes())
+    with pytest.raises(StoreInUseError):
+        async with archivist.opened() as keeper:
+            await keeper.look()
+            put_ledger(place, other)
+            for _ in range(LOOKS_A_LIST):
+                await keeper.look()
+    assert ledger_at(place) == other
+
+
+def forged(past):
+    """A ledger that folds, with a false commit and a close of its own."""
+    whole = Ledger.of(past.path / "ledger.jsonl")
+    entries = with_a_close_of_its_own(whole.head, list(whole.entries()))
+    lines = [one.to_line() for one in entries[: place_of(entries, "RoundClosed") + 1]]
+    return b"".join([whole.head.to_line(), *lines])
+
+
+async def test_another_history_in_the_store_is_refused_and_both_stay(past, tmp_path, place):
+    ours, theirs = (past.path / "ledger.jsonl").read_bytes(), forged(past)
+    put_ledger(place, theirs)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "ledger.jsonl").write_bytes(ours)
+    archivist = past.archivist(folder)
+    archivist.copy_to = place
+    with pytest.raises(StoreLedgerError, match="other ones from byte") as refused:
+        await archivist.until_done()
+    assert "troth ledger verify" in refused.value.next_step
+    assert ledger_at(place) == theirs
+    assert (folder / "ledger.jsonl").read_bytes() == ours
+    assert {one.name for one in folder.glob("ledger*")} == {"ledger.jsonl"}
+
+
+def with_another_end(data):
+    """A ledger whose last transaction has another signature."""
+    last = json.loads(data.splitlines()[-1])["signature"].encode()
+    return data.replace(last, str(Signature.from_bytes(bytes(64))).encode())
+
+
+def test_newest_entries_that_no_close_proves_give_way(past, tmp_path, place):
+    """A fork took back what one of the two has read last."""
+    whole, early = (past.path / "ledger.jsonl").read_bytes(), cut(past, 1, more=1)
+    path = tmp_path / "ledger.jsonl"
+    for ours, theirs, kept in (
+        (whole, with_another_end(whole), whole),
+        (whole, with_another_end(early), whole),
+        (with_another_end(early), whole, whole),
+    ):
+        put_ledger(place, theirs)
+        path.write_bytes(ours)
+        with LedgerFile(path, Ledger.of(path).head) as ledger:
+            assert take_up(ledger, place).num_bytes == len(theirs)
+        assert path.read_bytes() == kept
+        assert ledger_at(place) == theirs
+
+
+async def test_a_store_whose_ledger_is_none_is_refused_and_nothing_is_lost(
+    past, tmp_path, place, cli
+):
+    put_ledger(place, b"not a ledger\n")
+    for way in ("store", "copy_to"):
+        archivist = past.archivist(tmp_path / way)
+        setattr(archivist, way, place)
+        with pytest.raises(StoreLedgerError, match="a ledger of run") as refused:
+            await archivist.until_done()
+        assert refused.value.subject == place
+        assert ledger_at(place) == b"not a ledger\n"

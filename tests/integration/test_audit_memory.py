@@ -1,4 +1,4 @@
-"""What an auditor holds does not grow with the rounds, but for the lines of its picture."""
+"""An auditor holds no more after more rounds, but for the lines of its picture."""
 
 import asyncio
 from collections import Counter, deque
@@ -64,7 +64,7 @@ def archive(data, tmp_path_factory) -> Path:
 
 
 def sizes_at(folder: Path, *rounds: int) -> list[Counter[str]]:
-    """What an auditor holds at these rounds."""
+    """Return what an auditor holds at these rounds."""
     sizes: list[Counter[str]] = []
     inputs = gather(Asked(None, None, [], [str(folder)], None, folder))
     with ThreadPoolExecutor(1) as threads:

@@ -9,14 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.forgeries import (
-    blobs,
-    change_chain,
-    lines,
-    reforge,
-    rewrite,
-    swapped,
-)
+from support.forgeries import blobs, change_chain, lines, reforge, rewrite, swapped
 from support.recordings import account_of, audit_of, play, put
 
 from troth_audit.replay.findings import Grade, Rule
@@ -46,8 +39,6 @@ def recorded(data, tmp_path_factory) -> Path:
 def archive(recorded, tmp_path) -> Path:
     """A copy to forge."""
     return Path(shutil.copytree(recorded, tmp_path / "archive"))
-
-
 
 
 def without(at: int) -> Tamper:
@@ -217,7 +208,8 @@ def test_a_ledger_with_hashes_of_its_own_is_not_that_of_the_account(archive, nam
     wrong = [one for one in report.findings if one.grade is Grade.DISCREPANCY]
     places = {(one.rule, one.round, one.participant) for one in wrong}
     assert report.verdict is Verdict.WRONG
-    assert (rule, FORGED_ROUND, participant) in places
+    named = rule, FORGED_ROUND, participant
+    assert named in places
     assert Rule.CHAIN_HASH in {one.rule for one in wrong}
 
 

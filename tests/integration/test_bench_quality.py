@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,11 +50,11 @@ def test_each_method_goes_on_to_the_bit_where_it_was_interrupted(name, tmp_path,
     assert whole["losses"][6] < whole["losses"][2]
     evaluate, seen = training.evaluate, []
 
-    def interrupted(model, batch):
+    def interrupted(model, batch, **options):
         seen.append(model)
         if len(seen) == 3:
             raise KeyboardInterrupt
-        return evaluate(model, batch)
+        return evaluate(model, batch, **options)
 
     monkeypatch.setattr(training, "evaluate", interrupted)
     out = tmp_path / "again.jsonl"
@@ -85,6 +86,24 @@ def test_a_script_killed_without_warning_finds_what_an_unbroken_one_finds(tmp_pa
     lines = [without_time(line) for line in read_lines(out)]
     assert len(lines) > num_finished
     assert lines == [without_time(line) for line in read_lines(unbroken)]
+
+
+@pytest.mark.long(reason="a short run on a data set of the whole standard library")
+def test_what_is_in_the_file_is_not_played_again_and_half_a_line_is_cut_off(tmp_path, data):
+    out = tmp_path / "runs.jsonl"
+    first = Sweep(out, data, every=3).play(point("demo-32"))
+    with out.open("a") as stream:
+        stream.write('{"key": "half')
+    again = Sweep(out, data, every=3).play(point("demo-32"))
+    assert json.dumps(again) == json.dumps(first), "with the seconds of the first time"
+    assert len(out.read_text().splitlines()) == 1
+
+
+@pytest.mark.long(reason="a short run on a data set of the whole standard library")
+def test_a_rate_that_diverges_is_a_result(tmp_path, data):
+    fast = replace(point("demo-32"), lr_nano=10**9)
+    found = Sweep(tmp_path / "runs.jsonl", data, every=3).play(fast)
+    assert found["has_diverged"] or found["losses"][6] > 10, found
 
 
 @pytest.mark.long(reason="two short runs on a data set of the whole standard library")

@@ -41,6 +41,14 @@ def test_the_table_of_equality_holds_where_numpy_interprets_the_kernels():
     assert len([line for line in out.splitlines() if line.startswith("triton ")]) == 6
 
 
+@pytest.mark.cuda
+def test_a_device_that_is_missing_is_told_from_a_wrong_answer():
+    code, out, err = output_of("equality.py", "--device", "cuda:99", interpret="0")
+    assert code == 2, err
+    assert out == ""
+    assert "the device 'cuda:99'" in err
+
+
 @pytest.mark.long(reason="a process with the interpreter")
 def test_kernels_that_nobody_can_run_are_an_error_of_the_table():
     code, out, err = output_of("equality.py", "--device", "cpu", "--tiles", "1", interpret="0")

@@ -23,7 +23,6 @@ from troth_audit.replay.findings import Grade, Rule
 from troth_client.archive.check import check_archive
 from troth_client.archive.errors import ArchiveFolderError
 from troth_client.archive.folder import ArchiveFolder
-from troth_client.archive.following import REFUSALS
 from troth_client.archive.room import Keeping
 from troth_client.runtime.files import FolderInUseError, read_regular
 from troth_coordinator.chain.client import CoordinatorClient
@@ -31,6 +30,7 @@ from troth_coordinator.chain.event_types_rounds import PayloadCommitted, RoundCl
 from troth_coordinator.ledger.errors import LedgerFileError
 from troth_coordinator.ledger.file import Ledger
 from troth_coordinator.ledger.fold import Fold
+from troth_coordinator.ledger.follow import REFUSALS
 from troth_coordinator.rules.phase import Phase
 
 ROUNDS = 5

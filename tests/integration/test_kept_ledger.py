@@ -7,9 +7,9 @@ from support.ledgers import place_of, with_a_close_of_its_own
 from support.runs import NO_AUDITS, assert_finished, start_members, until_round
 
 from troth_client.participant import ledger_keeping
-from troth_client.participant.ledger_keeping import REFUSALS, complete_ledger, keep_ledger
+from troth_client.participant.ledger_keeping import complete_ledger, keep_ledger
 from troth_coordinator.ledger.file import ASIDE, Ledger, LedgerFile, LedgerHead
-from troth_coordinator.ledger.follow import Match, compare, follow
+from troth_coordinator.ledger.follow import REFUSALS, Match, compare, follow
 
 
 @pytest.fixture(autouse=True)

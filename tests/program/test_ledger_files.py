@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -276,6 +277,41 @@ def test_swapped_and_repeated_entries_are_put_in_order(
 ) -> None:
     backwards = [*reversed(entries), *entries[:4]]
     _, merging = merged(driver, backwards)
+    assert merging.fold.hash == driver.run.chain_hash
+    assert not merging.gap
+
+
+def test_a_merge_holds_one_stretch_of_each_ledger(
+    driver: RoundDriver, entries: list[Entry]
+) -> None:
+    """Ledgers are files that are longer than memory: each is read as far as is needed."""
+    closes = [at for at, one in enumerate(entries) if has_close(one)]
+    assert len(closes) > 3
+    places = [0, 0, 0]
+
+    def read(number: int, ledger: list[Entry]) -> Iterator[Entry]:
+        for places[number], entry in enumerate(ledger, start=1):
+            yield entry
+
+    holed = entries[: closes[0] + 3] + entries[closes[0] + 4 :]
+    late = entries[closes[1] - 2 :]
+    ledgers = [read(number, one) for number, one in enumerate((entries, holed, late))]
+    merging = Merging(head_of(driver).reader())
+    for at, _ in enumerate(merging.entries(ledgers)):
+        stretch = next((one for one in closes if one >= at), len(entries)) + 1
+        assert places[0] <= stretch, at
+        assert places[1] <= stretch, at
+        assert places[2] <= max(stretch - closes[1] + 2, 3), at
+    assert merging.fold.hash == driver.run.chain_hash
+
+
+def test_what_follows_a_gap_is_looked_for_in_all_that_is_left(
+    driver: RoundDriver, entries: list[Entry]
+) -> None:
+    """A ledger was put together by hand: the second round stands before the first."""
+    closes = [at + 1 for at, one in enumerate(entries) if has_close(one)]
+    first, second, rest = entries[: closes[0]], entries[closes[0] : closes[1]], entries[closes[1] :]
+    _, merging = merged(driver, [*second, *rest, *first], [*rest, *second[2:], *first[1:]])
     assert merging.fold.hash == driver.run.chain_hash
     assert not merging.gap
 

@@ -1,6 +1,7 @@
 """A ledger is repaired from an RPC node and from other ledgers, or stays as it is."""
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from troth_cli.workflows import ledgers
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError, LedgerFileError
 from troth_coordinator.ledger.file import ASIDE, Ledger, LedgerHead
-from troth_coordinator.ledger.follow import Match, compare, follow, renew
+from troth_coordinator.ledger.follow import REFUSALS, Match, Refusals, compare, follow, renew
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,30 @@ def test_a_turned_bit_is_read_again_from_the_node(
         assert found.gap == ""
         aside = path.name + ASIDE + (str(number + 1) if number else "")
         assert path.with_name(aside).read_bytes() == damaged, "no earlier one is overwritten"
+
+
+def test_a_repair_holds_no_file_in_memory(
+    driver: RoundDriver, entries: list[Entry], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ledger and what an RPC node sends may be longer than memory."""
+    written(driver, path, [*entries[:8], *entries[9:]])
+    num_held = []
+
+    def held() -> int:
+        gc.collect()
+        return sum(isinstance(one, Entry) for one in gc.get_objects())
+
+    write = ledgers._write
+
+    def counted(*given: object) -> ledgers.Made:
+        num_held.append(held() - before)
+        return write(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ledgers, "_write", counted)
+    before = held()
+    repaired(driver, path)
+    assert num_held == [0]
+    assert len(entries) > 50
 
 
 def test_a_tail_that_only_the_run_account_contradicts_is_read_again(
@@ -118,6 +143,28 @@ def test_a_ledger_of_a_lie_is_read_anew_once_the_account_proves_the_truth(
     assert beside(path) == {path.name + ASIDE}
     with open_ledger(driver, path) as again:
         assert again.fold.hash == driver.run.chain_hash
+
+
+def test_a_new_start_is_tried_after_four_contradictions_and_then_ever_more_seldom(
+    driver: RoundDriver, path: Path
+) -> None:
+    """An archive and a participant follow this one policy."""
+    refusals, due = Refusals(), []
+
+    def forget(signature, record):
+        return None
+
+    with open_ledger(driver, path) as ledger:
+        for number in range(1, 40):
+            refusals.add()
+            due += [number] if refusals.renews else []
+            assert not asyncio.run(refusals.renew(client_of(driver, forget), ledger))
+            assert not refusals.renews, "it is tried once"
+        assert due == [REFUSALS, 8, 16, 32]
+        for _ in range(25):
+            refusals.add()
+        assert asyncio.run(refusals.renew(client_of(driver), ledger))
+    assert refusals == Refusals()
 
 
 def test_a_node_that_lies_changes_nothing(

@@ -17,7 +17,7 @@ from support.runs import RunFactory, start_members
 from troth_client.archive.fetching import Fetching
 from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.keeper import Keeper, Ports
-from troth_client.archive.mirror import Mirror
+from troth_client.archive.process import ArchiveSettings, mirror_of
 from troth_client.archive.room import Keeping
 from troth_client.archive.stored import StoredBytes
 from troth_client.data.manifest import Manifest
@@ -25,7 +25,6 @@ from troth_client.runtime.files import FolderLock
 from troth_client.telemetry.events import EventList
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.memory import MemoryNetwork, memory_transport
-from troth_client.transport.store import StoreWire
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 from troth_simulation.in_process import InProcessRun
@@ -65,20 +64,18 @@ class Archivist:
             if self.store:
                 store = held.enter_context(StoredBytes(self.store, folder))
             ledger = held.enter_context(LedgerFile(folder.ledger, head))
-            mirror = self._mirror(folder)
+            settings = ArchiveSettings(
+                run.at.run, self.path, copy_to=self.copy_to, store=self.store
+            )
+            mirror = mirror_of(settings, folder, ledger, self.events)
+            if mirror is not None:
+                await mirror.copy_lists()
             async with memory_transport(self.network, "archivist", listens=False) as wire:
                 fetching = Fetching(wire, store)
                 ports = Ports(self.client, run.runtime, self.events, fetching, store, mirror)
                 yield Keeper(folder, ledger, ports, self.keeping)
             if mirror is not None:
                 await mirror.finish(30.0)
-
-    def _mirror(self, folder: ArchiveFolder) -> Mirror | None:
-        url = self.store or self.copy_to
-        if not url:
-            return None
-        wire = StoreWire(5.0, signs=True)
-        return Mirror(url, wire, folder, self.events, is_whole=not self.store)
 
     @contextlib.asynccontextmanager
     async def at_work(self) -> AsyncIterator[Keeper]:

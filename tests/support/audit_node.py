@@ -50,7 +50,7 @@ class Node(Solvent):
     async def snapshot(self, _run: Pubkey) -> NetworkView:
         self.num_looks += 1
         self._may_read()
-        return self.view
+        return replace(self.view)  # each look of a client is a record of its own
 
     async def read_rounds(self, _run: Pubkey, numbers: Sequence[int]) -> list[RoundView | None]:
         self._may_read()

@@ -67,5 +67,45 @@ def test_an_import_of_a_test_module_is_found(statement):
     assert "move what is shared into tests/support" in problem
 
 
+MARKED = "@pytest.mark.cuda\ndef test_it():\n    "
+ON_CUDA = "torch.zeros(1, device='cuda')"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"def test_it():\n    {ON_CUDA}",
+        "@pytest.mark.skipif(not torch.cuda.is_available(), reason='')\ndef test_it(): pass",
+        "async def test_it(): choose_device('cuda:0')",
+        f"def helper(): {ON_CUDA}\ndef test_it(): helper()",
+        f"@pytest.fixture\ndef there(): return {ON_CUDA}\ndef test_it(there): pass",
+        "WAYS = ['cpu', 'cuda']\n@pytest.mark.parametrize('way', WAYS)\ndef test_it(way): pass",
+        f"def test_it(): other()\ndef other(): helper()\ndef helper(): {ON_CUDA}",
+        f"{MARKED}{ON_CUDA}\ndef test_other(): choose_path('cuda')",
+    ],
+)
+def test_a_test_that_make_gpu_would_leave_out_is_found(source):
+    (problem,) = check.problems_of(source)
+    assert "expected @pytest.mark.cuda" in problem
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"{MARKED}{ON_CUDA}",
+        f"pytestmark = pytest.mark.cuda\ndef test_it(): {ON_CUDA}",
+        f"pytestmark = [pytest.mark.long(reason=''), pytest.mark.cuda]\ndef test_it(): {ON_CUDA}",
+        "def test_it(): refuses('auto, cpu, cuda, mps')",
+    ],
+)
+def test_marked_tests_and_plain_words_are_left_alone(source):
+    assert not list(check.problems_of(source))
+
+
+def test_support_that_asks_for_a_gpu_is_found():
+    (problem,) = check.problems_of(f"def there(): return {ON_CUDA}")
+    assert "a test should" in problem
+
+
 def test_support_may_be_imported():
     assert not list(check.problems_of("from support.program.rounds import RoundDriver"))

@@ -117,6 +117,16 @@ async def test_changes_that_follow_each_other_at_once_are_read_at_once(bench):
         assert view.run.phase_end_slot == phase_end
 
 
+async def test_within_a_slot_the_view_is_the_same_record(bench):
+    """So nobody is woken for it; see the watcher."""
+    first, again = await bench.reader.newest(), await bench.reader.newest()
+    bench.node.seconds += 1
+    later = await bench.reader.newest()
+    assert again is first
+    assert later.slot > first.slot
+    assert bench.node.reads == []
+
+
 async def test_a_push_of_a_new_phase_ends_the_wait_for_the_next_look(bench):
     (early,) = bench.reader.early()
     bench.change()

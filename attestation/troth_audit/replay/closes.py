@@ -151,8 +151,8 @@ class Closes:
         if round_ is None or closed is None or closed.canonical_root != event.root:
             found = f"{event.root.hex()} of round {event.round}"
             yield discrepancy(Rule.CHECKPOINT, "the root of the last close", found, event.round)
-        elif (found := (event.round, event.cursor, event.epoch)) != self._open:
-            yield discrepancy(Rule.CHECKPOINT, _shown(self._open), _shown(found), event.round)
+        elif (named := (event.round, event.cursor, event.epoch)) != self._open:
+            yield discrepancy(Rule.CHECKPOINT, _shown(self._open), _shown(named), event.round)
 
 
 def _shown(named: _Named) -> str:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Generic
 
 from troth_attestation import openings as opened
-from troth_attestation.measure import Own, Rule, agreement_of, surely_idle
+from troth_attestation.measure import Own, Rule, Tiles, agreement_of, surely_idle
 from troth_attestation.openings import Sampled
-from troth_attestation.pieces import Float32
 from troth_attestation.quorum import AuditOutcome
 from troth_attestation.sketch import differ, proves, sketch
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
@@ -113,7 +112,7 @@ class Recompute(Generic[Decoded]):
             expected = f"votes that agree with the gradient by {bound:.3f}"
             yield note(Named.WORK, expected, f"{agreement:.3f}", *place)
 
-    def _sketches(self, own: Float32, drawn: Drawn, place: Place) -> Iterator[Finding]:
+    def _sketches(self, own: Tiles, drawn: Drawn, place: Place) -> Iterator[Finding]:
         ours = sketch(own, drawn.seed, place[1])
         if not any(ours):
             return

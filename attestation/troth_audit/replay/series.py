@@ -51,8 +51,8 @@ class Lines:
 class Series:
     """Stakes by owner and the slashes of a run; a checker that finds nothing.
 
-    `books` are those of the recount, which takes each event before this does: fees and rewards that
-    are taken back may come out of a stake, and no event says how much of them.
+    `books` are those of the recount, which takes each event first. Fees and rewards that are taken
+    back may come out of a stake, and no event says how much of them.
     """
 
     told: Told

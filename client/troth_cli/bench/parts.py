@@ -17,7 +17,7 @@ import torch
 from troth_attestation import merkle, openings
 from troth_attestation.bulk import leaf_hashes
 from troth_attestation.measure import Own, Rule
-from troth_attestation.pieces import CHUNK_BYTES, Float32, bytes_of
+from troth_attestation.pieces import CHUNK_BYTES, bytes_of
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.sizes import TILE_BYTES
 from troth_attestation.sketch import sketch
@@ -26,6 +26,7 @@ from troth_attestation.work import judge
 from troth_cli.bench.clock import Way, in_turns
 from troth_cli.bench.reduce import dense_all_reduce
 from troth_cli.bench.sizes import Size
+from troth_client.audit.device_gradient import gradient_of
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.dct import dct2
@@ -96,7 +97,7 @@ class Bench:
         yield self._timed("state root", self._roots(self._weights_bytes(), CHUNK_BYTES))
         yield self._timed("residual root", self._roots([memoryview(self._u.data)], TILE_BYTES))
         yield self._timed("judge", {OURS: self._judge()})
-        yield self._timed("sketch", {OURS: self._sketch})
+        yield self._timed("sketch", {OURS: self._sketch()})
 
     def _timed(self, name: str, ways: Mapping[str, Way]) -> Part:
         return Part(name, in_turns(ways, self._plan.repeats, self._plan.device))
@@ -164,13 +165,13 @@ class Bench:
             SHA256: lambda: merkle.root_of([_sha256(leaf) for leaf in leaves]),
         }
 
-    def _coefficients(self) -> Float32:
-        return host_array(dct2(self._layout.to_tiles(self._gradient)))
+    def _coefficients(self) -> torch.Tensor:
+        return dct2(self._layout.to_tiles(self._gradient), in_place=True)
 
     def _judge(self) -> Way:
         """Judge one payload with its openings in hand; the own gradient is not part of it."""
         config = RunConfig()
-        own, num_tiles = Own(self._coefficients()), self._layout.num_tiles
+        own, num_tiles = self._coefficients(), self._layout.num_tiles
         after = openings.Residual(self._u, residual_tree(self._u))
         tiles = drawn_tiles(H("troth:bench"), 0, num_tiles, config.judge.openings_tiles)
         sampled = openings.Sampled(
@@ -185,10 +186,11 @@ class Bench:
         )
         data = openings.encode(sampled, after)
         root, rule = openings.openings_root(data), Rule(config.demo, config.judge)
-        return lambda: judge(data, sampled, root, self._signs, own, rule)
+        return lambda: judge(data, sampled, root, self._signs, Own(gradient_of(own)), rule)
 
-    def _sketch(self) -> object:
-        return sketch(self._u, bytes(32), 0)
+    def _sketch(self) -> Way:
+        own = gradient_of(self._coefficients())
+        return lambda: sketch(own, bytes(32), 0)
 
     def _draw(self, seed: int) -> Tensors:
         """Return random tensors of the layout on the device."""

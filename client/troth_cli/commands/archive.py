@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 import typer
 from typer.core import TyperGroup
 
+from troth_cli.commands.archive_options import bytes_of
 from troth_cli.errors import InputError
 from troth_cli.options import AllowPrivate, Common, From, OfRun, command
 from troth_cli.view.amounts import address_of_run
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from troth_client.archive.book import Book
     from troth_client.archive.check import Checked
 
-_GB: Final = 10**9
 _MOST_ROWS: Final = 40
 _DEFAULT: Final = "keep"
 
@@ -138,11 +138,10 @@ def keep(options: KeepOptions, output: Output) -> None:
         )
     for url in filter(None, (store, options.copy_to)):
         check_store(url)
-    most = None if options.max_gb is None else int(options.max_gb * _GB)
     settings = ArchiveSettings(
         run=address_of_run(options.run_address),
         folder=options.work if store else Path(options.out),
-        keeping=Keeping(most, options.keep_rounds),
+        keeping=Keeping(bytes_of(options.max_gb), options.keep_rounds),
         others=tuple(options.data_from),
         allow_private=options.allow_private,
         copy_to=options.copy_to,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from troth_cli.options import MAX_THREADS, AllowPrivate, AsOwner, From, Hubs, command
+from troth_cli.commands.archive_options import WithArchive
+from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, command
 from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
 from troth_coordinator.chain.priority import DEFAULT_POLICY
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WitnessOptions(AsOwner):
+class WitnessOptions(WithArchive):
     """Options of `troth witness`."""
 
     data: Annotated[
@@ -171,14 +172,6 @@ class WitnessOptions(AsOwner):
             " transaction of the run.",
         ),
     ] = True
-    archive: Annotated[
-        Optional[Path],  # noqa: UP045  typer reads it at run time
-        typer.Option(
-            "--archive",
-            metavar="DIR",
-            help="Keep an archive of the run in this folder, too, as troth archive does.",
-        ),
-    ] = None
     log_to: Annotated[
         list[str],
         typer.Option(
@@ -332,6 +325,8 @@ def _request(
         past_bytes=options.past_mib * 2**20,
         keeps_ledger=options.ledger,
         archive=options.archive,
+        archive_bytes=options.archive_bytes(),
+        archive_rounds=options.archive_keep_rounds,
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,

@@ -9,34 +9,27 @@ Next: `audit.py`; `troth_coordinator/ledger/` for ledgers.
 """
 
 import asyncio
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
 from solders.pubkey import Pubkey
 
 from troth_audit.replay.account import Word
 from troth_cli.connection import connect
 from troth_cli.errors import InputError, LedgerMissingError, OtherRunError
-from troth_client.archive.folder import CHAIN_FILE
+from troth_client.archive.folder import CHAIN_FILE, MOST_CHAIN_BYTES, SeenAccount
 from troth_client.archive.stored import MOST_LEDGER_BYTES
-from troth_client.runtime.files import read_regular
 from troth_client.transport.endpoint import check_store, is_store
 from troth_client.transport.errors import HolderError
 from troth_client.transport.remote import RemoteSource, RemoteStore
 from troth_client.transport.sources import FolderSource, Source, Sources
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.errors import AccountError, AccountMissingError, RpcError
-from troth_coordinator.chain.rpc import Account
 from troth_coordinator.chain.rpc_health import node_name
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LEDGER_FILE, Ledger, LedgerFile, LedgerHead
 from troth_coordinator.ledger.follow import Match, catch_up
-
-MAX_CHAIN_BYTES: Final = 64 * 2**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +61,6 @@ class Inputs:
     def is_offline(self) -> bool:
         """Whether no RPC node was asked."""
         return not self.gone and all(word.is_archive for word in self.words)
-
-
-class _ChainFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    slot: Annotated[int, Field(ge=0, lt=2**64)]
-    owner: str
-    lamports: Annotated[int, Field(ge=0, lt=2**64)]
-    data: str
 
 
 def gather(asked: Asked) -> Inputs:
@@ -152,7 +136,7 @@ def _archive(asked: Asked, number: int) -> _Archive:
         try:
             if asked.ledger is None:
                 store.download(LEDGER_FILE, folder / LEDGER_FILE, MOST_LEDGER_BYTES)
-            store.download(CHAIN_FILE, folder / CHAIN_FILE, MAX_CHAIN_BYTES)
+            store.download(CHAIN_FILE, folder / CHAIN_FILE, MOST_CHAIN_BYTES)
         except HolderError as error:  # another archive may have them
             trouble = str(error)
     return _Archive(name, folder, trouble)
@@ -235,21 +219,17 @@ async def _word_of_node(url: str, head: LedgerHead) -> Word | None:
 
 def _word_of_archive(archive: _Archive, head: LedgerHead) -> Word | None:
     """Return the account in an archive; None where it has none. Raises InputError."""
-    path = archive.folder / CHAIN_FILE
-    data = read_regular(path, MAX_CHAIN_BYTES)
-    if data is None:
-        return None
     try:
-        found = _ChainFile.model_validate_json(data)
-        raw = base64.b64decode(found.data, validate=True)
-        account = Account(found.lamports, Pubkey.from_string(found.owner), raw)
+        found = SeenAccount.read(archive.folder)
+        if found is None:
+            return None
         reader = program_reader(Pubkey.from_string(head.program))
-        run = reader.run(Pubkey.from_string(head.run), account)
-    except (ValueError, RecursionError, AccountError) as error:
+        run = reader.run(Pubkey.from_string(head.run), found.account())
+    except (ValueError, AccountError) as error:
         raise InputError(
             "the Run account as an archive keeps it",
             f"{type(error).__name__}: {str(error)[:80]}",
             "Get another copy of the archive, or name an RPC node with --rpc.",
-            str(path),
+            str(archive.folder / CHAIN_FILE),
         ) from error
     return Word(f"the archive {archive.name}", run, is_archive=True)

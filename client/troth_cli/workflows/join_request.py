@@ -76,3 +76,5 @@ class JoinRequest:
     past_bytes: int = 256 * 2**20
     keeps_ledger: bool = True
     archive: Path | None = None
+    archive_bytes: int | None = None
+    archive_rounds: int | None = None

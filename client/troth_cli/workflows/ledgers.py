@@ -5,11 +5,12 @@ Never: prints, or believes a ledger that the chain hash contradicts.
 Next: `troth_coordinator/ledger/`, which folds, follows and merges.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from solders.pubkey import Pubkey
 
 from troth_cli.errors import LedgerNotProvenError, OutputFileError
@@ -76,7 +77,7 @@ def merge(ledgers: Sequence[Ledger], out: Path) -> Made:
     head = ledgers[0].head
     _check_heads(head, ledgers)
     try:
-        return _write(head, [one.sound_entries() for one in ledgers], out)
+        return _write(head, ledgers, out)
     except BaseException:
         out.unlink(missing_ok=True)
         raise
@@ -109,23 +110,46 @@ async def _repaired(client: CoordinatorClient, ledgers: Sequence[Ledger], made: 
     """Write a ledger without a gap that the Run account proves."""
     head, path = ledgers[0].head, ledgers[0].path
     run = Pubkey.from_string(head.run)
-    files = [list(one.sound_entries()) for one in ledgers]
-    known = {entry.signature for source in files for entry in source}
-    new = [entry async for entry in entries_after(client, run, known=known)]
+    known = _Known(entry.signature for one in ledgers for entry in one.sound_entries())
+    asked = made.with_name(made.name + ".asked")
     try:
-        return await _proven_or_gap(client, [*files, new], made, ledgers[0])
-    except (LedgerNotProvenError, LedgerError):
-        pass  # some entries of the files may be false
-    new = [entry async for entry in entries_after(client, run)]
-    try:
-        return await _proven_or_gap(client, [new, *files], made, ledgers[0])
+        new = await _written(head, entries_after(client, run, known=known), asked)
+        try:
+            return await _proven_or_gap(client, [*ledgers, new], made, ledgers[0])
+        except (LedgerNotProvenError, LedgerError):
+            pass  # some entries of the files may be false
+        new = await _written(head, entries_after(client, run), asked)
+        return await _proven_or_gap(client, [new, *ledgers], made, ledgers[0])
     except LedgerError as error:
         expected = "entries that the chain hash proves"
         raise LedgerNotProvenError(expected, error.found, _OTHERS, str(path)) from error
+    finally:
+        asked.unlink(missing_ok=True)
+
+
+class _Known(Container[str]):
+    """Signatures, of which memory holds 8 bytes each: a hash whose key no other process knows."""
+
+    def __init__(self, signatures: Iterable[str]) -> None:
+        self._hashes = np.fromiter(map(hash, signatures), np.int64)
+        self._hashes.sort()
+
+    def __contains__(self, signature: object) -> bool:
+        at = int(np.searchsorted(self._hashes, hash(signature)))
+        return at < len(self._hashes) and int(self._hashes[at]) == hash(signature)
+
+
+async def _written(head: LedgerHead, entries: AsyncIterator[Entry], path: Path) -> Ledger:
+    """Write entries of an RPC node into a file, of which nothing is proven."""
+    with path.open("wb") as stream:
+        stream.write(head.to_line())
+        async for entry in entries:
+            stream.write(entry.to_line())
+    return Ledger(path, head)
 
 
 async def _proven_or_gap(
-    client: CoordinatorClient, sources: Sequence[Iterable[Entry]], made: Path, ledger: Ledger
+    client: CoordinatorClient, sources: Sequence[Ledger], made: Path, ledger: Ledger
 ) -> Made:
     """Write what the sources prove, and what has landed since. Raises LedgerNotProvenError."""
     made.unlink(missing_ok=True)
@@ -154,10 +178,10 @@ def _check_heads(head: LedgerHead, others: Iterable[Ledger]) -> None:
             )
 
 
-def _write(head: LedgerHead, sources: Sequence[Iterable[Entry]], out: Path) -> Made:
+def _write(head: LedgerHead, sources: Sequence[Ledger], out: Path) -> Made:
     merging = Merging(head.reader())
     with LedgerFile(out, head) as ledger:
-        number = ledger.append(merging.entries(sources))
+        number = ledger.append(merging.entries([one.sound_entries() for one in sources]))
         return Made(number, ledger.fold.next_sequence, merging.gap)
 
 

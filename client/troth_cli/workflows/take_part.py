@@ -203,4 +203,6 @@ def _settings(
         past_bytes=request.past_bytes,
         ledger=request.state / LEDGER_FILE if keeps_ledger else None,
         archive=request.archive,
+        archive_bytes=request.archive_bytes,
+        archive_rounds=request.archive_rounds,
     )

@@ -116,6 +116,7 @@ def check_stored(url: str, report: Progress = lambda _done, _book: None) -> Chec
     with tempfile.TemporaryDirectory(prefix="troth-check-") as scratch:
         folder = ArchiveFolder(Path(scratch), durable=False)
         with StoredBytes(url, folder) as store:
+            store.fetch_lists()
             if not folder.ledger.is_file():
                 told = f"no {folder.ledger.name} in it"
                 raise ArchiveFolderError("the store of an archive", told, "Name another.", url)

@@ -4,6 +4,8 @@
     └── ArchiveError
         ├── ArchiveFolderError   the folder cannot be one, or something else lies in it
         ├── ArchiveEntryError    a path inside it is taken by something that is no file
+        ├── StoreLedgerError     the ledger in the store is another one than ours
+        ├── StoreInUseError      another process writes this store
         └── NotYetError          an item cannot be asked for, or kept, as things are
             └── TooEarlyError    another item, or an event, must be here first
 
@@ -24,6 +26,14 @@ class ArchiveFolderError(ArchiveError):
 
 class ArchiveEntryError(ArchiveError):
     """A path inside an archive is taken by something that is no file."""
+
+
+class StoreLedgerError(ArchiveError):
+    """The ledger in an object store is another one than ours, so neither may replace the other."""
+
+
+class StoreInUseError(ArchiveError):
+    """Another process has written to the store of this archive."""
 
 
 class NotYetError(ArchiveError):

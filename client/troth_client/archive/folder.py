@@ -17,7 +17,10 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Annotated, Any, Final, Protocol, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+from solders.pubkey import Pubkey
 
 from troth_client.archive.errors import ArchiveEntryError, ArchiveFolderError
 from troth_client.archive.items import Item
@@ -32,10 +35,42 @@ CHAIN_FILE: Final = "chain.json"
 MISSING_FILE: Final = "missing.json"
 FORGOTTEN: Final = "forgotten_before_round"
 _LISTS: Final = (LEDGER_FILE, CHAIN_FILE, MISSING_FILE)
+MOST_CHAIN_BYTES: Final = 64 * 2**10
 _MOST_LIST_BYTES: Final = 256 * 2**20
 _FIRST_BYTES: Final = 64
 _FORGOTTEN_FIRST: Final = re.compile(rb'\{"%b":(\d{1,18}),' % FORGOTTEN.encode())
 _NAME: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class SeenAccount(BaseModel):
+    """The Run account as an archive read it last, as `chain.json` has it: base58 and base64."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    slot: Annotated[int, Field(ge=0, lt=2**64)]
+    owner: str
+    lamports: Annotated[int, Field(ge=0, lt=2**64)]
+    data: str
+
+    @classmethod
+    def of(cls, slot: int, account: Account) -> Self:
+        """Return an account that was read at a slot."""
+        data = base64.b64encode(account.data).decode()
+        return cls(slot=slot, owner=str(account.owner), lamports=account.lamports, data=data)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        """Return that of the archive in a folder; None without one. Raises ValueError."""
+        found = read_regular(folder / CHAIN_FILE, MOST_CHAIN_BYTES)
+        try:
+            return None if found is None else cls.model_validate_json(found)
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
+
+    def account(self) -> Account:
+        """Return the account. Raises ValueError."""
+        data = base64.b64decode(self.data, validate=True)
+        return Account(self.lamports, Pubkey.from_string(self.owner), data)
 
 
 class ByteStore(Protocol):
@@ -119,13 +154,8 @@ class ArchiveFolder:
 
     def write_chain(self, slot: int, account: Account) -> None:
         """Keep the Run account as it was read. Raises DiskFullError."""
-        shown = {
-            "slot": slot,
-            "owner": str(account.owner),
-            "lamports": account.lamports,
-            "data": base64.b64encode(account.data).decode(),
-        }
-        atomic_write(self.path / CHAIN_FILE, [json.dumps(shown).encode()], self._durable)
+        text = SeenAccount.of(slot, account).model_dump_json().encode()
+        atomic_write(self.path / CHAIN_FILE, [text], self._durable)
 
     def write_missing(self, forgotten_before: int, missing: Iterable[object]) -> None:
         """Replace the list of what is not here. Raises DiskFullError."""
@@ -152,11 +182,16 @@ class ArchiveFolder:
             folder = self.path / kind
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
                 is_file = stat.S_ISREG(path.lstat().st_mode)
-                if not is_file or not _NAME.fullmatch(path.name):
+                if not is_file or not is_name(path.name):
                     yield path
 
     def _path(self, kind: str, key: bytes) -> Path:
         return self.path / kind / key.hex()
+
+
+def is_name(name: str) -> bool:
+    """Tell whether bytes of an archive may have this name in their folder."""
+    return _NAME.fullmatch(name) is not None
 
 
 def _check_kind(path: Path, is_right: Callable[[int], bool], expected: str) -> None:

@@ -10,7 +10,6 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
-from troth_client.network.watch import is_power_of_two
 from troth_client.runtime.files import FULL_DISK, DiskFullError, explain_full_disk
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.accounts import program_reader
@@ -22,14 +21,12 @@ from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError, LedgerHashError
 from troth_coordinator.ledger.file import Ledger, LedgerFile
-from troth_coordinator.ledger.follow import Match, compare, new_entries, renew
+from troth_coordinator.ledger.follow import Match, Refusals, compare, new_entries
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import RunView
 
 ODD_LOOKS: Final = 8
 """So many looks in a row must contradict the newest entries: an RPC node may lag for some."""
-REFUSALS: Final = 4
-"""After so many in a row, and then ever more seldom, the whole history is read anew."""
 LONGEST_PAUSE: Final = 64
 """Looks between two readings of an RPC node whose answers the chain contradicts."""
 
@@ -61,7 +58,8 @@ class Following:
         self._events = events
         self._take, self._begin_anew = take, begin_anew
         self._reader = ledger.head.reader()
-        self._num_refused = self._pause = self._num_odd = 0
+        self._refusals = Refusals()
+        self._pause = self._num_odd = 0
 
     @property
     def has_begun(self) -> bool:
@@ -88,8 +86,7 @@ class Following:
         if self._pause:
             self._pause -= 1
             return False
-        if self._num_refused >= REFUSALS and is_power_of_two(self._num_refused):
-            await self._renew()
+        await self._renew()
         slot, (account,) = await self._client.rpc.get_accounts([self._run])
         if account is None and self.ledger.last is None:
             raise AccountMissingError("Run", str(self._run))
@@ -138,16 +135,16 @@ class Following:
         except LedgerError as error:
             self._refuse(error)
         else:
-            self._num_refused = 0
+            self._refusals.end()
         return self.ledger.last != before
 
     def _refuse(self, error: TrothError) -> None:
         """Report entries that the chain contradicts, and drop all that no close has proven."""
         self._num_odd = 0
-        self._pause = min(2**self._num_refused, LONGEST_PAUSE) - 1
-        self._num_refused += 1
+        self._pause = min(2**self._refusals.count, LONGEST_PAUSE) - 1
+        self._refusals.add()
         self._events.emit(
-            "ledger_refused", count=self._num_refused, subject=error.subject, reason=str(error)
+            "ledger_refused", count=self._refusals.count, subject=error.subject, reason=str(error)
         )
         before = self.ledger.last
         self.ledger.cut_to_proven()
@@ -155,12 +152,10 @@ class Following:
             self.replay()
 
     async def _renew(self) -> None:
-        """Try a new start: an RPC node may have shown closes of its own once."""
-        self._num_refused += 1
+        """Try a new start where that is due: an RPC node may have shown closes of its own once."""
         with explain_full_disk(self.ledger.path):
-            is_proven = await renew(self._client, self.ledger)
+            is_proven = await self._refusals.renew(self._client, self.ledger)
         if is_proven:
-            self._num_refused = 0
             self._events.emit("ledger_renewed")
             self.replay()
 

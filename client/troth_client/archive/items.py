@@ -11,6 +11,7 @@ from troth_client.transport.base import BlobId, BlobKind
 
 FORGETTABLE: Final = frozenset({BlobKind.PAYLOAD, BlobKind.OPENINGS})
 """Kinds that give way when an archive is full; all others are small, or hold the rest together."""
+_KINDS: Final = tuple(BlobKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Item:
         return BlobId(self.round, self.kind, self.key)
 
     @property
+    def short(self) -> bytes:
+        """Return it in 33 bytes, for sets that grow with the run."""
+        return short(self.kind, self.key)
+
+    @property
     def address(self) -> str:
         """Return where it lies: kind/hex."""
         return self.name.address
@@ -41,3 +47,13 @@ class Item:
             "key": self.key.hex(),
             "why": why,
         }
+
+
+def short(kind: str, key: bytes) -> bytes:
+    """Return kind and key in 33 bytes."""
+    return bytes([_KINDS.index(BlobKind(kind))]) + key
+
+
+def name_of(found: bytes) -> BlobId:
+    """Inverse of `short`."""
+    return BlobId(0, _KINDS[found[0]], found[1:])

@@ -96,7 +96,7 @@ class Keeper:
         """Read what is new on chain, and ask for what is missing.
 
         Raises AccountMissingError where there is no such run, LedgerFileError for a ledger that
-        was damaged meanwhile.
+        was damaged meanwhile, StoreInUseError where another process writes the store.
         """
         self._looks += 1
         self._quiet += 1

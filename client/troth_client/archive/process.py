@@ -15,10 +15,11 @@ from typing import Final
 from solders.pubkey import Pubkey
 
 from troth_client.archive.fetching import Fetching
-from troth_client.archive.folder import ArchiveFolder, ByteStore
+from troth_client.archive.folder import MISSING_FILE, ArchiveFolder, ByteStore
 from troth_client.archive.keeper import Keeper, Ports
 from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping
+from troth_client.archive.store_ledger import take_up
 from troth_client.archive.stored import StoredBytes
 from troth_client.runtime.base import ProcessRuntime, end
 from troth_client.runtime.files import FolderLock
@@ -78,8 +79,9 @@ async def keep_archive(
     """Keep an archive until the run is over, or SIGINT or SIGTERM. A restart goes on.
 
     Raises ArchiveFolderError, FolderInUseError, LedgerFileError for another run's folder,
-    AccountMissingError without the run. Trouble with an RPC node, a member or a
-    disk ends nothing.
+    StoreLedgerError for another ledger in the store, StoreInUseError for another process that
+    writes there, AccountMissingError without the run. Trouble with an RPC node, a member or a disk
+    ends nothing.
     """
     await _check_run(settings, client)
     genesis = bytes(await client.rpc.genesis_hash())
@@ -171,7 +173,7 @@ async def _opened(  # the outside of a keeper, part by part
             store = held.enter_context(found)
         ledger = held.enter_context(await asyncio.to_thread(LedgerFile, folder.ledger, head))
         fetching = Fetching(transport, store, settings.others, owns_transport)
-        mirror = _mirror(settings, folder, events)
+        mirror = await asyncio.to_thread(mirror_of, settings, folder, ledger, events)
         if mirror is not None:
             await mirror.copy_lists()
         ports = Ports(
@@ -182,13 +184,20 @@ async def _opened(  # the outside of a keeper, part by part
             await mirror.finish(STORE_SECONDS)
 
 
-def _mirror(settings: ArchiveSettings, folder: ArchiveFolder, events: EventSink) -> Mirror | None:
-    """Return what copies the folder, or only the lists where a store has the bytes."""
+def mirror_of(
+    settings: ArchiveSettings, folder: ArchiveFolder, ledger: LedgerFile, events: EventSink
+) -> Mirror | None:
+    """Return what copies the folder, or only the lists where a store has the bytes.
+
+    The ledger goes on with that of the store where that is longer. Raises as `take_up`.
+    """
     url = settings.store or settings.copy_to
     if not url:
         return None
+    # With `copy_to` the folder may lack more than the store does: each has a list of its own.
+    stored = take_up(ledger, url, [MISSING_FILE] if settings.store else [])
     wire = StoreWire(STORE_SECONDS, signs=True)
-    return Mirror(url, wire, folder, events, is_whole=not settings.store)
+    return Mirror(url, wire, folder, events, stored, is_whole=not settings.store)
 
 
 async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> None:

@@ -1,18 +1,17 @@
 """The bytes of an archive that lies in an object store: `troth archive --out URL`.
 
-Owns: what lies there by name, and the lists that a new working folder begins with.
-Never: appends to an object: ledger and lists are kept in the working folder, and copied.
-Next: `mirror.py`, which copies them; `keeper.py`, which fills the store.
+Owns: what lies there by name. Never: appends to an object: ledger and lists are kept in the working
+folder, and copied.
+Next: `mirror.py`, which copies them; `store_ledger.py` for the start; `keeper.py`, which fills it.
 
 Headers and the run's files are small, and a start reads all of them. So the working folder keeps
 them, too.
 """
 
-from pathlib import Path
 from typing import Final
 
-from troth_client.archive.folder import MISSING_FILE, ArchiveFolder
-from troth_client.archive.items import Item
+from troth_client.archive.folder import MISSING_FILE, ArchiveFolder, is_name
+from troth_client.archive.items import Item, short
 from troth_client.runtime.files import Closable
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.remote import RemoteStore
@@ -30,18 +29,14 @@ class StoredBytes(Closable):
     """
 
     def __init__(self, url: str, folder: ArchiveFolder) -> None:
-        """List what is there. A new working folder gets the store's ledger and its lists.
-
-        Raises HolderError, DiskFullError.
-        """
+        """List what is there. Raises HolderError."""
         self._folder = folder
         self._store = RemoteStore(url)
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[bytes, int] = {}
+        self._numbers: dict[int, int] = {}
         try:
             for kind in BlobKind:
-                self._sizes |= self._store.sizes(kind)
-            if not folder.ledger.exists():
-                self._take_over(folder.path)
+                self._list(kind)
         except BaseException:
             self.close()
             raise
@@ -52,7 +47,7 @@ class StoredBytes(Closable):
 
     def size(self, kind: str, key: bytes) -> int | None:
         """See ByteStore.size."""
-        return self._sizes.get(_address(kind, key)) or None
+        return self._sizes.get(short(kind, key)) or None
 
     def get(self, kind: str, key: bytes, most_bytes: int) -> bytes | None:
         """See ByteStore.get."""
@@ -68,22 +63,28 @@ class StoredBytes(Closable):
         """See ByteStore.put. Raises HolderError as well."""
         self._store.put(item.address, data)
         self._keep(item, data)
-        self._sizes[item.address] = len(data)
+        self._note(item.short, len(data))
 
     def forget(self, kind: str, key: bytes) -> None:
         """See ByteStore.forget."""
-        self._sizes.pop(_address(kind, key), None)
-        self._store.forget(_address(kind, key))
+        self._sizes.pop(short(kind, key), None)
+        self._store.forget(BlobId(0, BlobKind(kind), key).address)
+
+    def fetch_lists(self) -> None:
+        """Fetch the lists there are into the folder. Raises HolderError, DiskFullError."""
+        for name, most in ((MISSING_FILE, MOST_LIST_BYTES), (LEDGER_FILE, MOST_LEDGER_BYTES)):
+            self._store.download(name, self._folder.path / name, most)
+
+    def _list(self, kind: BlobKind) -> None:
+        for path, size in self._store.sizes(kind):
+            name = path.removeprefix(f"{kind}/")
+            if is_name(name):
+                self._note(short(kind, bytes.fromhex(name)), size)
+
+    def _note(self, found: bytes, size: int) -> None:
+        """Remember a size: all items of one size share its number."""
+        self._sizes[found] = self._numbers.setdefault(size, size)
 
     def _keep(self, item: Item, data: bytes) -> None:
         if item.kind in _SMALL:
             self._folder.put(item, data)
-
-    def _take_over(self, path: Path) -> None:
-        """Begin with the store's lists; the ledger last, because it shows that all are here."""
-        self._store.download(MISSING_FILE, path / MISSING_FILE, MOST_LIST_BYTES)
-        self._store.download(LEDGER_FILE, path / LEDGER_FILE, MOST_LEDGER_BYTES)
-
-
-def _address(kind: str, key: bytes) -> str:
-    return BlobId(0, BlobKind(kind), key).address

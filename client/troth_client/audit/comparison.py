@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from troth_attestation.measure import (
     Again,
     Distances,
+    Measure,
     Rule,
     Shown,
     Yardstick,
@@ -34,7 +35,7 @@ class Seat:
     """
 
     name: str
-    yardstick: Yardstick | Reason
+    yardstick: Measure | Reason
     second: Yardstick | None = None
 
     @property

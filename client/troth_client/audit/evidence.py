@@ -11,8 +11,7 @@ from functools import partial
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header, header_hash
-from troth_attestation.measure import Own
-from troth_attestation.pieces import Float32
+from troth_attestation.measure import Own, Tiles
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.recompute import named_sequences
@@ -192,7 +191,7 @@ async def _recomputed(
         params = tracker.view.run.params
         window = params.jury_commit_slots if in_reference else params.verdict_commit_slots
 
-        def again() -> Float32 | None:
+        def again() -> Tiles | None:
             # A judge that begins too late might miss its window, and be fined for silence.
             if is_late(tracker.view, audit, window):
                 return None
@@ -202,22 +201,25 @@ async def _recomputed(
         return OwnGradient(Own(tiles, again), seconds_since(begun, runtime))
 
 
-def _own_or_none(
-    witness: Witness, audit: AuditView, compute: Callable[[], Float32]
-) -> Float32 | None:
+def _own_or_none(witness: Witness, audit: AuditView, compute: Callable[[], Tiles]) -> Tiles | None:
     """Return our own gradient; None if it is not finite or finds no memory: we accuse nobody."""
     try:
         return compute()
     except NonFiniteError:
         return None
     except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        give_back()
-        witness.chain.events.emit(
-            "judge_out_of_memory", round=audit.round, target=audit.target, reason=first_line(error)
-        )
+        report_out_of_memory(witness, audit, error)
         return None
+
+
+def report_out_of_memory(witness: Witness, audit: AuditView, error: Exception) -> None:
+    """Report that memory did not suffice for an audit. Raises any other error again."""
+    if not is_out_of_memory(error):
+        raise error
+    give_back()
+    witness.chain.events.emit(
+        "judge_out_of_memory", round=audit.round, target=audit.target, reason=first_line(error)
+    )
 
 
 def seconds_since(begun: float | None, runtime: Runtime) -> float | None:

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from troth_attestation.header import Header
+from troth_attestation.measure import Tiles
 from troth_attestation.pieces import Float32
 from troth_attestation.state import data_root
+from troth_client.audit.device_gradient import gradient_of
 from troth_client.compression.dct import dct2
 from troth_client.compression.host import host_array
 from troth_client.compression.tiles import TileLayout
@@ -41,17 +43,40 @@ def recompute(
     `weights` are canonical names -> fp32, `batch` int64 [sequences, tokens + 1]. Raises
     NonFiniteError, BatchShapeError, WeightNamesError, WeightShapeError.
     """
-    model = build(config.model, weights, device.torch)
-    settings = config.train
-    layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in weights.items()})
-    found = gradient(model, batch, settings.microbatch_sequences, settings.clip_micro, device)
-    return host_array(dct2(layout.to_tiles(found.tensors)))
+    return host_array(_coefficients(config, weights, batch, device))
+
+
+def own_gradient(
+    config: RunConfig, weights: Weights, batch: NDArray[np.int64], device: Device
+) -> Tiles:
+    """Return what `recompute` does, for a judge: on another device than the CPU it stays there."""
+    return gradient_of(_coefficients(config, weights, batch, device))
 
 
 def recompute_reference(config: RunConfig, weights: Weights, batch: NDArray[np.int64]) -> Float32:
     """Return D(g) as `recompute` does, in reference mode."""
     with num_threads(1):
         return recompute(config, weights, batch, CPU)
+
+
+def _coefficients(
+    config: RunConfig, weights: Weights, batch: NDArray[np.int64], device: Device
+) -> Tensor:
+    """Return D(g) on the device. There are two copies of the model's size at a time, not four.
+
+    The model is gone before tiles are cut, and the gradient before they are transformed in place.
+    """
+    layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in weights.items()})
+    tiles = layout.to_tiles(_gradient(config, weights, batch, device))
+    return dct2(tiles, in_place=True)
+
+
+def _gradient(
+    config: RunConfig, weights: Weights, batch: NDArray[np.int64], device: Device
+) -> Mapping[str, Tensor]:
+    model = build(config.model, weights, device.torch)
+    train = config.train
+    return gradient(model, batch, train.microbatch_sequences, train.clip_micro, device).tensors
 
 
 def named_sequences(

@@ -7,10 +7,11 @@ Next: `audit_round.py`, which calls them in order.
 from dataclasses import dataclass, replace
 
 from troth_attestation.cases import NO_SKETCH
+from troth_attestation.measure import Own
 from troth_attestation.sketch import Sketch, proves, sketch_hash
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
-from troth_client.audit.evidence import OwnGradient, seconds_since
+from troth_client.audit.evidence import OwnGradient, report_out_of_memory, seconds_since
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.witness import Speaker, Witness
@@ -19,6 +20,7 @@ from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.rules.audit_view import AuditView
 from troth_coordinator.rules.audits import Act, seat_duty
+from troth_coordinator.rules.ids import Digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,30 @@ async def judge_gradient(
     witness: Witness, audit: AuditView, evidence: Evidence, own: OwnGradient
 ) -> Finding:
     """Compare the payload with our own D(g), and sketch that."""
-    runtime, work = witness.chain.runtime, witness.work
+    runtime = witness.chain.runtime
     begun = runtime.seconds()
-    verdict, proof = await runtime.compute(work.judge, evidence, own.own), NO_SKETCH
-    if own.own.tiles is not None:
-        proof = await runtime.compute(work.sketch, own.own.tiles, audit.seed, audit.target)
-    verdict = proven(verdict, proof)
+    verdict, proof = await judge_and_sketch(witness, audit, evidence, own.own, audit.seed)
     took = seconds_since(begun, runtime)
     seconds = None if took is None or own.seconds is None else round(own.seconds + took, 4)
     return Finding(verdict, proof, seconds)
+
+
+async def judge_and_sketch(
+    witness: Witness, audit: AuditView, evidence: Evidence, own: Own, seed: Digest
+) -> tuple[Verdict, Sketch]:
+    """Return the verdict and the sketch of our own gradient under `seed`.
+
+    Where memory does not suffice beside a gradient, it is judged without one: we accuse nobody.
+    """
+    compute, work = witness.chain.runtime.compute, witness.work
+    try:
+        verdict, proof = await compute(work.judge, evidence, own), NO_SKETCH
+        if own.tiles is not None:
+            proof = await compute(work.sketch, own.tiles, seed, audit.target)
+    except (MemoryError, RuntimeError) as error:
+        report_out_of_memory(witness, audit, error)
+        verdict, proof = await compute(work.judge, evidence, Own(None)), NO_SKETCH
+    return proven(verdict, proof), proof
 
 
 def proven(verdict: Verdict, proof: Sketch) -> Verdict:

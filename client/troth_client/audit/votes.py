@@ -12,7 +12,7 @@ from troth_client.audit.duty import while_owed
 from troth_client.audit.evidence import is_late, kept_submission, recompute_in_reference
 from troth_client.audit.judgement import Evidence, judge_payload
 from troth_client.audit.sending import Purpose, send
-from troth_client.audit.verdicts import Finding, proven
+from troth_client.audit.verdicts import Finding, judge_and_sketch
 from troth_client.audit.witness import Speaker, Witness
 from troth_client.state.errors import WeightsLostError
 from troth_client.state.verdict_store import Entry
@@ -47,16 +47,12 @@ async def _judge_exactly(witness: Witness, case: AuditView, evidence: Evidence |
 
 async def _judge_work(witness: Witness, case: AuditView, evidence: Evidence) -> Finding:
     await _until_replayed(witness, case)
-    compute, work = witness.chain.runtime.compute, witness.work
     try:
         own = await recompute_in_reference(witness, case, evidence)
     except WeightsLostError as error:
         verdict = Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING, detail=str(error))
         return Finding(verdict, NO_SKETCH)
-    verdict, proof = await compute(work.judge, evidence, own), NO_SKETCH
-    if own.tiles is not None:
-        proof = await compute(work.sketch, own.tiles, case.case_seed, case.target)
-    return Finding(proven(verdict, proof), proof)
+    return Finding(*await judge_and_sketch(witness, case, evidence, own, case.case_seed))
 
 
 def seal_vote(witness: Witness, case: AuditView, found: Finding) -> Entry:

@@ -12,12 +12,12 @@ from typing import Protocol
 from numpy import int64
 from numpy.typing import NDArray
 
-from troth_attestation.measure import Own
+from troth_attestation.measure import Own, Tiles
 from troth_attestation.pieces import Float32
 from troth_attestation.sketch import Sketch, sketch
 from troth_attestation.verdict import Verdict
 from troth_client.audit.judgement import Evidence, judge_work
-from troth_client.audit.recompute import Weights, recompute, recompute_reference
+from troth_client.audit.recompute import Weights, own_gradient, recompute_reference
 from troth_client.model.device import CPU, Device
 from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
@@ -32,20 +32,20 @@ from troth_coordinator.rules.ids import Digest
 class WitnessWork(Protocol):
     """The computations of a witness; each is heavy, so it is called in a thread."""
 
-    def gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+    def gradient(self, weights: Weights, batch: NDArray[int64]) -> Tiles:
         """Return our own D(g), fp32 [tiles, 64, 64], of a batch, int64 [sequences, T + 1].
 
-        Raises NonFiniteError, as the two methods below.
+        It stays on its device. Raises NonFiniteError, as the two methods below.
         """
         ...
 
-    def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+    def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Tiles:
         """Return D(g) in reference mode, as a juror compares it."""
         ...
 
     def second_gradient(
         self, weights: Weights, batch: NDArray[int64], *, in_reference: bool
-    ) -> Float32:
+    ) -> Tiles:
         """Return D(g) in the other precision: of our device, or of reference mode."""
         ...
 
@@ -53,7 +53,7 @@ class WitnessWork(Protocol):
         """Return the verdict on a payload whose tiles were opened."""
         ...
 
-    def sketch(self, gradient: Float32, seed: Digest, target: int) -> Sketch:
+    def sketch(self, gradient: Tiles, seed: Digest, target: int) -> Sketch:
         """Return the proof that we computed a gradient."""
         ...
 
@@ -65,9 +65,9 @@ class HonestWitnessWork:
     config: RunConfig
     device: Device
 
-    def gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
+    def gradient(self, weights: Weights, batch: NDArray[int64]) -> Tiles:
         """Recompute on our device, in our precision."""
-        return recompute(self.config, weights, batch, self.device)
+        return own_gradient(self.config, weights, batch, self.device)
 
     def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
         """Recompute in fp32 on one thread of the processor."""
@@ -75,16 +75,16 @@ class HonestWitnessWork:
 
     def second_gradient(
         self, weights: Weights, batch: NDArray[int64], *, in_reference: bool
-    ) -> Float32:
+    ) -> Tiles:
         """Recompute in bf16 what was in fp32, and the other way; jurors on all threads."""
         device = CPU if in_reference else self.device
-        return recompute(self.config, weights, batch, device.other_precision())
+        return own_gradient(self.config, weights, batch, device.other_precision())
 
     def judge(self, evidence: Evidence, own: Own) -> Verdict:
         """Ask the judge."""
         return judge_work(evidence, own, self.config)
 
-    def sketch(self, gradient: Float32, seed: Digest, target: int) -> Sketch:
+    def sketch(self, gradient: Tiles, seed: Digest, target: int) -> Sketch:
         """Sketch the gradient with the keys of this audit."""
         return sketch(gradient, seed, target)
 

@@ -16,7 +16,13 @@ from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.errors import TileShapeError
-from troth_client.compression.exact import basis_pair, check_constants, inverse, sign_of, step_
+from troth_client.compression.exact import (
+    basis_pair,
+    check_constants,
+    inverse,
+    inverse_memory,
+    step_,
+)
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.tiles import TileLayout
 
@@ -32,10 +38,11 @@ def direction(payloads: Sequence[VerifiedPayload], num_tiles: int, path: ApplyPa
     placed = [_on_device(payload.signs, path.device) for payload in payloads]
     out = torch.zeros((num_tiles, TILE_SIDE, TILE_SIDE), dtype=torch.int8, device=path.device)
     basis = basis_pair(path.device, path.dtype)
+    memory = inverse_memory(min(num_tiles, path.block_tiles), basis)
     for first in range(0, num_tiles if placed else 0, path.block_tiles):
         tiles = slice(first, first + path.block_tiles)
         counts = _counts(placed, tiles, out[tiles])
-        out[tiles] = sign_of(inverse(counts, basis))
+        out[tiles] = inverse(counts, basis, memory).sign_()
     return out
 
 

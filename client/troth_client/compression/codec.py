@@ -114,7 +114,9 @@ def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> Ve
         raise PayloadRootError(
             f"payload root {root.hex()}", found_root.hex(), "Fetch it from another holder."
         )
-    leaves = np.frombuffer(data, np.uint8).reshape(-1, PAYLOAD_LEAF_BYTES)
+    # Four bytes are read for each index, so the last ones need room behind the leaf.
+    leaves = np.zeros((len(data) // PAYLOAD_LEAF_BYTES, PAYLOAD_LEAF_BYTES + 4), np.uint8)
+    leaves[:, :PAYLOAD_LEAF_BYTES] = np.frombuffer(data, np.uint8).reshape(-1, PAYLOAD_LEAF_BYTES)
     present = np.empty(num_tiles, np.bool_)
     indices = np.empty((num_tiles, k), np.int16)
     negative = np.empty((num_tiles, k), np.bool_)
@@ -173,7 +175,7 @@ def _or_indices(leaves: Bytes, offset: int, indices: Indices) -> None:
 
 
 def _unpack(leaves: Bytes, per_leaf: int, k: int) -> tuple[Bools, Indices, Bools]:
-    """Return present [n], indices [n, k], negative [n, k] of all tiles of the leaves."""
+    """Return present [n], indices [n, k], negative [n, k] of all tiles of padded leaves."""
     fields = per_leaf * k
     signs_at = per_leaf + INDEX_BITS * fields
     first, shift = divmod(signs_at, 8)
@@ -194,15 +196,13 @@ def _unpack(leaves: Bytes, per_leaf: int, k: int) -> tuple[Bools, Indices, Bools
 
 
 def _read_indices(leaves: Bytes, offset: int, fields: int) -> Indices:
-    """Read 12-bit indices [L, j] from bit `offset` of each leaf on."""
-    # Four bytes are read for each index, so the last ones need room behind the leaf.
-    padded = np.pad(leaves, ((0, 0), (0, 4)))
+    """Read 12-bit indices [L, j] from bit `offset` of each padded leaf on."""
     indices = np.empty((len(leaves), fields), np.int16)
     for parity in range(min(2, fields)):
         first, shift = divmod(offset + parity * INDEX_BITS, 8)
         column = indices[:, parity::2]
         words: npt.NDArray[np.uint32] = np.ndarray(
-            column.shape, "<u4", padded, first, (padded.shape[1], 3)
+            column.shape, "<u4", leaves, first, (leaves.strides[0], 3)
         )
         column[...] = (words >> shift) & _INDEX_MASK
     return indices

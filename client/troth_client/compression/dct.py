@@ -35,15 +35,16 @@ def two_sided(left: Tensor, tiles: Tensor, right: Tensor, out: Tensor) -> Tensor
 
 
 @torch.no_grad()
-def dct2(tiles: Tensor) -> Tensor:
+def dct2(tiles: Tensor, *, in_place: bool = False) -> Tensor:
     """Transform each tile x to B x B^T; fp32 [T, 64, 64] in and out, on the device of the input.
 
-    Runs in fp32 also inside an autocast region. Raises TileShapeError.
+    `in_place`: the result takes the place of the tiles, with the same bits. Runs in fp32 also
+    inside an autocast region. Raises TileShapeError.
     """
     check_tiles(tiles)
     basis = torch.from_numpy(float_basis()).to(tiles.device, torch.float32)
     turned = basis.T.contiguous()
-    out = torch.empty_like(tiles)
+    out = tiles if in_place else torch.empty_like(tiles)
     size = _CPU_BLOCK_TILES if tiles.device.type == "cpu" else _DEVICE_BLOCK_TILES
     with torch.autocast(tiles.device.type, enabled=False):
         for first in range(0, len(tiles), size):

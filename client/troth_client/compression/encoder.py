@@ -56,7 +56,7 @@ class Encoder:
             into = momentum if can_hold else None
             k = check_k(self.k)
             return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
-        coefficients = dct2(self.layout.to_tiles(gradient))
+        coefficients = dct2(self.layout.to_tiles(gradient), in_place=True)
         return self.encode_tiles(coefficients.to(self.device), momentum)
 
     def encode_tiles(self, coefficients: Tensor, momentum: Tensor | None) -> Encoded:

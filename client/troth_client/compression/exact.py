@@ -11,11 +11,12 @@ partial sum is an integer far below 2^53, in any order, with or without fused mu
 import math
 import struct
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation.sizes import TILE_SIDE
 from troth_client.compression.basis import integer_basis
-from troth_client.compression.dct import two_sided
 from troth_client.compression.errors import InexactConstantError
 
 
@@ -25,14 +26,42 @@ def basis_pair(device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor
     return basis.T.contiguous(), basis
 
 
-def inverse(counts: Tensor, basis: tuple[Tensor, Tensor]) -> Tensor:
+def inverse_memory(num_tiles: int, basis: tuple[Tensor, Tensor]) -> Tensor:
+    """Return memory for `inverse` of so many tiles: fresh memory costs as much as the products."""
+    return basis[1].new_empty((2, num_tiles, TILE_SIDE, TILE_SIDE))
+
+
+def inverse(counts: Tensor, basis: tuple[Tensor, Tensor], memory: Tensor | None = None) -> Tensor:
     """Return Q = B^T C B of each tile; counts is an integer tensor [n, 64, 64], Q has basis dtype.
 
-    Keep n at most 1024, so that both products stay in cache.
+    Q lies in `memory`, if given, until the next call. Keep n at most 1024, so that both products
+    stay in cache.
+    """
+    if memory is None:
+        memory = inverse_memory(len(counts), basis)
+    values: Tensor = memory[0, : len(counts)]
+    rows: Tensor = memory[1, : len(counts)]
+    values.copy_(counts)
+    multiply = multiply_here if values.device.type == "cpu" else multiply_there
+    multiply(values, rows, basis)
+    return values
+
+
+def multiply_there(values: Tensor, rows: Tensor, basis: tuple[Tensor, Tensor]) -> None:
+    """Put Q of the counts in `values` in their place; `rows` are overwritten."""
+    turned, plain = basis
+    torch.matmul(values.view(-1, TILE_SIDE), plain, out=rows.view(-1, TILE_SIDE))
+    torch.matmul(turned, rows, out=values)
+
+
+def multiply_here(values: Tensor, rows: Tensor, basis: tuple[Tensor, Tensor]) -> None:
+    """Do the same on a processor: numpy multiplies tile by tile, without threads.
+
+    That takes less than half of the time of torch's product of stacks.
     """
     turned, plain = basis
-    values = counts.to(plain.dtype)
-    return two_sided(turned, values, plain, out=torch.empty_like(values))
+    np.matmul(values.numpy(), plain.numpy(), out=rows.numpy())
+    np.matmul(turned.numpy(), rows.numpy(), out=values.numpy())
 
 
 def sign_of(quantities: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 
 MAX_BLOCK_TILES = 1024
-_CPU_BLOCK_TILES = 128
+_CPU_BLOCK_TILES = 64
 COMPILED_FROM_TILES = 1024
 """For smaller models the start of numba takes longer than it saves in a hundred rounds."""
 

@@ -138,15 +138,18 @@ class TileLayout:
 
     def put_back(self, matrix: Matrix, values: Tensor, tensors: Mapping[str, Tensor]) -> None:
         """Copy the values of `whole` into its tensors, unless they share their memory."""
+        if values.data_ptr() == tensors[matrix.names[0]].data_ptr():
+            return
         for name, part in self._split(matrix, values).items():
-            if part.data_ptr() != tensors[name].data_ptr():
-                tensors[name].detach().copy_(part)
+            tensors[name].detach().copy_(part)
 
     def _is_flat(self, matrix: Matrix) -> bool:
         """Whether a matrix is the one of all tensors below 2-D."""
         return len(self.shapes[matrix.names[0]]) < 2
 
     def _split(self, matrix: Matrix, values: Tensor) -> dict[str, Tensor]:
+        if not self._is_flat(matrix):
+            return {name: values.reshape(self.shapes[name]) for name in matrix.names}
         flat = values.reshape(-1)
         sizes = [math.prod(self.shapes[name]) for name in matrix.names]
         parts = torch.split(flat[: sum(sizes)], sizes)

@@ -55,21 +55,19 @@ def load_weights(model: Llama, weights: Arrays | Mapping[str, Tensor]) -> None:
     Raises WeightNamesError or WeightShapeError (other names, shapes, or a dtype that is not fp32);
     the model is then unchanged.
     """
-    tensors = {name: _as_tensor(name, value) for name, value in weights.items()}
-    check_shapes(model.config, {name: tuple(t.shape) for name, t in tensors.items()})
+    given: dict[str, NDArray[np.float32] | Tensor] = dict(weights.items())
+    for name, value in given.items():
+        if value.dtype not in (np.float32, torch.float32):
+            raise WeightShapeError(
+                f"{name} as float32 masters", str(value.dtype), "Convert the weights to float32."
+            )
+    check_shapes(model.config, {name: tuple(value.shape) for name, value in given.items()})
     for name, view in weight_views(model).items():
-        view.copy_(tensors[name])
+        view.copy_(_as_tensor(given[name]))
 
 
-def _as_tensor(name: str, value: NDArray[np.float32] | Tensor) -> Tensor:
-    # torch warns about arrays that it must not write to; it only reads this one.
-    tensor = (
-        value
-        if isinstance(value, Tensor)
-        else torch.from_numpy(np.require(value, None, ["C", "W"]))
-    )
-    if tensor.dtype != torch.float32:
-        raise WeightShapeError(
-            f"{name} as float32 masters", f"{tensor.dtype}", "Convert the weights to float32 first."
-        )
-    return tensor
+def _as_tensor(value: NDArray[np.float32] | Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    # torch warns about arrays that it must not write to: it gets a copy, one tensor at a time.
+    return torch.from_numpy(np.require(value, None, ["C", "W"]))

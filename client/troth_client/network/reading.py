@@ -8,6 +8,7 @@ Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
     Run has changed    -> everything is read, at one slot
     nothing was pushed -> read again after 18 slots, or after 2 s where nobody pushes
     in between         -> the view as it was, at the slot that the clock makes it
+    in the same slot   -> the same view
 """
 
 import asyncio
@@ -104,6 +105,7 @@ class LeanReader:
         self._pushes = pushes
         self._clock = clock
         self._view: NetworkView | None = None
+        self._aged: NetworkView | None = None
         self._read_at = 0.0
         self._num_acts = self._num_shown = 0
         self._unpushed: tuple[float, Mark] | None = None
@@ -132,6 +134,7 @@ class LeanReader:
         self._num_shown = num_acts
         self._compare(known, view)
         self._view, self._read_at = view, self._clock()
+        self._aged = view
         self._pace.observe(self._read_at, view.slot)
         return view
 
@@ -149,7 +152,10 @@ class LeanReader:
         known = self._view
         if known is None or self._is_due(known):
             return await self.read()
-        return replace(known, slot=self._pace.slot(self._clock()))
+        slot, aged = self._pace.slot(self._clock()), self._aged
+        if aged is None or aged.slot != slot:
+            self._aged = aged = replace(known, slot=slot)
+        return aged
 
     def expect_change(self) -> None:
         """Read at the next look."""

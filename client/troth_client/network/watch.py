@@ -82,8 +82,12 @@ class ChainWatcher:
         return self._hand_out(await self._reader.read())
 
     async def recent(self) -> NetworkView:
-        """Return a view that is good enough for waiting: at most some seconds old."""
-        return self._hand_out(await self._reader.newest())
+        """Return a view that is good enough for waiting: at most some seconds old.
+
+        Where it is the latest one again, nobody is woken: no slot has passed, and nothing was read.
+        """
+        view = await self._reader.newest()
+        return view if view is self._latest else self._hand_out(view)
 
     def expect_change(self) -> None:
         """Let the next view be a fresh one: an act of ours has landed."""

@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from troth_client.member import Member
-from troth_client.network.watch import RPC_FAILURES, is_power_of_two
+from troth_client.network.watch import RPC_FAILURES
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
-from troth_coordinator.ledger.follow import follow, renew
+from troth_coordinator.ledger.follow import Refusals, follow
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 PAUSE_SECONDS: Final = 0.05
 """Between two requests: the rounds need the RPC node too, and it may count what one caller asks."""
-
-REFUSALS: Final = 4
-"""After so many closes that contradict the ledger, and then ever more seldom, it is read anew."""
 LAST_SECONDS: Final = 30.0
 """At the end of the run, so long at most is spent on what is missing."""
 
@@ -60,12 +57,13 @@ async def _opened(member: Member, path: Path) -> LedgerFile | None:
 
 
 async def _keep(member: Member, ledger: LedgerFile) -> NoReturn:
-    num_refused = 0
+    refusals = Refusals()
     while True:
-        is_right = await _follow(member, ledger, PAUSE_SECONDS)
-        num_refused = 0 if is_right else num_refused + 1
-        if num_refused >= REFUSALS and is_power_of_two(num_refused):
-            await _renew(member, ledger)
+        if await _follow(member, ledger, PAUSE_SECONDS):
+            refusals.end()
+        else:
+            refusals.add()
+        await _renew(member, ledger, refusals)
         await _next_moment(member)
 
 
@@ -83,10 +81,10 @@ async def _follow(member: Member, ledger: LedgerFile, pause_seconds: float) -> b
     return True
 
 
-async def _renew(member: Member, ledger: LedgerFile) -> None:
-    """Read the whole history: an RPC node may have shown closes of its own once."""
+async def _renew(member: Member, ledger: LedgerFile, refusals: Refusals) -> None:
+    """Read the whole history where that is due: an RPC node may have invented closes once."""
     try:
-        if await renew(member.chain.client, ledger, PAUSE_SECONDS):
+        if await refusals.renew(member.chain.client, ledger, PAUSE_SECONDS):
             member.chain.events.emit("ledger_renewed")
     except RPC_FAILURES as error:
         member.chain.watch.report(error)

@@ -21,6 +21,7 @@ from solders.pubkey import Pubkey
 from threadpoolctl import threadpool_limits
 
 from troth_client.archive.process import ArchiveSettings, archive_beside
+from troth_client.archive.room import Keeping
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.start import read_start
 from troth_client.data.manifest import load_manifest
@@ -50,6 +51,7 @@ from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.participant.supervisor import Beside, Supervisor
 from troth_client.participant.validating import HeldOut, validate
 from troth_client.run_files.files import member_files
+from troth_client.runtime.allocator import keep_freed_memory
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
 from troth_client.runtime.signals import at_stop_signals
@@ -107,10 +109,8 @@ async def participate(
     The first SIGINT or SIGTERM lets the round under way end. The stake stays, so the same command
     resumes. A second signal stops at once. Raises the errors of its parts.
     """
-    if settings.num_threads is not None:
-        torch.set_num_threads(settings.num_threads)
-        # NumPy's BLAS has threads of its own; they spin while others need the cores.
-        threadpool_limits(settings.num_threads)
+    keep_freed_memory()
+    _bound_threads(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(as_events(events))
@@ -154,6 +154,14 @@ async def participate(
         view = await _interruptible(supervisor.member, supervisor.run)
         await complete_ledger(supervisor.member, settings.ledger)
         return conclude(supervisor.member, settings, view)
+
+
+def _bound_threads(number: int | None) -> None:
+    if number is None:
+        return
+    torch.set_num_threads(number)
+    # NumPy's BLAS has threads of its own; they spin while others need the cores.
+    threadpool_limits(number)
 
 
 def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:
@@ -288,6 +296,7 @@ def _archive(
     kept = ArchiveSettings(
         run=owner.at.run,
         folder=settings.archive,
+        keeping=Keeping(settings.archive_bytes, settings.archive_rounds),
         others=(*settings.hubs, *settings.stores),
         poll_seconds=max(ARCHIVE_SECONDS, settings.poll_seconds),
     )

@@ -40,7 +40,8 @@ class ParticipantSettings:
     of past residuals, stay in memory; the disk has all of them. `ledger` is the file that takes the
     events of the run; None for none.
     `archive` is a folder for all that an audit of the run needs; None keeps no archive. Its ledger
-    takes the place of `ledger`.
+    takes the place of `ledger`. It has at most `archive_bytes`, and payloads and opened tiles
+    of the newest `archive_rounds` rounds; None for no bound.
     """
 
     rpc_urls: tuple[str, ...]
@@ -73,4 +74,6 @@ class ParticipantSettings:
     past_bytes: int = 256 * 2**20
     ledger: Path | None = None
     archive: Path | None = None
+    archive_bytes: int | None = None
+    archive_rounds: int | None = None
     is_durable: bool = True

@@ -131,7 +131,10 @@ class AuditedWeights:
 
     def remember(self) -> None:
         """Keep a copy of this state in place of the one before."""
-        self._kept = {name: w.clone() for name, w in self._weights.items()}
+        if self._kept is None:
+            self._kept = {name: torch.empty_like(w) for name, w in self._weights.items()}
+        for name, w in self._weights.items():
+            self._kept[name].copy_(w)
         self._kept_root = self.root()
 
     def recall(self, round_: int, cursor: int) -> bool:

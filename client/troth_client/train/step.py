@@ -72,6 +72,7 @@ def summed(
         found = one_pass(model, part, num_predictions, device)
         torch._foreach_add_(total, list(found.gradients))
         loss += found.loss
+        del found  # before there is the next one: each is as large as the model
     return Sums(loss, total)
 
 

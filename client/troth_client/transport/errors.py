@@ -12,6 +12,7 @@ Next: `exchange.py`, which turns all holders' failures into one FetchError.
         ├── BlobRefusedError        bytes that nobody expects, of the wrong size or content
         ├── FetchError              no holder had it; `.failures` says why, holder by holder
         └── HolderError             one holder failed
+            ├── HolderChangedError      somebody else has replaced what we would replace
             ├── HolderLacksError        it does not have it (yet)
             ├── HolderUnreachableError  no connection
             ├── HolderRefusedError      it does not take a push: not expected, or too busy
@@ -50,6 +51,10 @@ class HolderError(TransportError):
 
 class HolderLacksError(HolderError):
     """The holder does not serve this address."""
+
+
+class HolderChangedError(HolderError):
+    """The object to replace is another one than we know."""
 
 
 class HolderUnreachableError(HolderError):

@@ -9,7 +9,7 @@ Next: `sources.py`, which asks several in order.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, TypeVar
@@ -20,7 +20,7 @@ from troth_client.transport.endpoint import check_holder, is_store
 from troth_client.transport.errors import FetchError, HolderError, HolderLacksError, HolderLiedError
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.http import http_reader
-from troth_client.transport.store import StoreWire
+from troth_client.transport.store import StoreWire, Version
 
 T = TypeVar("T")
 
@@ -98,20 +98,25 @@ class RemoteStore(RemoteSource):
         self._removals.add(removal)
         removal.add_done_callback(self._removals.discard)
 
-    def sizes(self, folder: str) -> dict[str, int]:
-        """Return the names of the objects in a folder, and their sizes. Raises HolderError."""
-        return self._call(self._wire.sizes(self.name, folder))
+    def sizes(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Yield the names of the objects in a folder, and their sizes. Raises HolderError."""
+        pages = self._wire.sizes(self.name, folder)
 
-    def download(self, name: str, path: Path, most_bytes: int) -> bool:
-        """Write an object into a new file; False where there is none.
+        async def following() -> list[tuple[str, int]] | None:
+            return await anext(pages, None)
+
+        while (page := self._call(following())) is not None:
+            yield from page
+
+    def download(self, name: str, path: Path, most_bytes: int) -> Version | None:
+        """Write an object into a new file; return which one it is, None where there is none.
 
         Raises HolderError, DiskFullError.
         """
         try:
-            self._call(self._wire.get_file(self.name, name, path, most_bytes))
+            return self._call(self._wire.get_file(self.name, name, path, most_bytes))
         except HolderLacksError:
-            return False
-        return True
+            return None
 
     async def _removed(self, name: str) -> None:
         with contextlib.suppress(HolderError):

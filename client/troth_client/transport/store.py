@@ -14,14 +14,16 @@ import contextlib
 import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from troth_client.runtime.files import atomic_stream
 from troth_client.transport.base import BlobId
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import (
+    HolderChangedError,
     HolderClosedError,
     HolderError,
     HolderLacksError,
@@ -33,7 +35,7 @@ from troth_client.transport.errors import (
 from troth_client.transport.wire import Partial
 
 if TYPE_CHECKING:
-    from obstore import GetResult
+    from obstore import GetResult, ObjectMeta, PutMode, PutResult
     from obstore.store import ObjectStore
 
 _CHUNK_BYTES = 64 * 1024
@@ -46,6 +48,31 @@ CREDENTIALS: Final = {
     "az": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_CLIENT_SECRET"),
 }
 """By scheme, the names in the environment of which one must be set to write there."""
+ONE_REQUEST_BYTES: Final = 64 * 2**20
+"""A longer file takes several requests, which no store makes conditional."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An object as it was seen: equal where the store calls its bytes the same."""
+
+    tag: str | None
+    number: str | None = field(default=None, compare=False)
+    num_bytes: int = field(default=0, compare=False)
+
+    @classmethod
+    def of(cls, found: "ObjectMeta | PutResult", num_bytes: int) -> Self:
+        """Return the version that a store names."""
+        return cls(found["e_tag"], found["version"], num_bytes)
+
+    @property
+    def mode(self) -> "PutMode":
+        """Return the condition that the object is still this one."""
+        return (
+            {"e_tag": self.tag}
+            if self.number is None
+            else {"e_tag": self.tag, "version": self.number}
+        )
 
 
 class StoreWire:
@@ -111,7 +138,7 @@ class StoreWire:
         with self._named(holder, HolderClosedError):
             await obstore.put_async(self._open(holder), name, data, use_multipart=False)
 
-    async def put_file(self, holder: str, name: str, path: Path) -> None:
+    async def put_file(self, holder: str, name: str, path: Path) -> Version:
         """Put a file of any length under a name, in parts that fit into memory. Raises as `write`.
 
         It may hold bytes that are appended meanwhile.
@@ -119,10 +146,43 @@ class StoreWire:
         import obstore  # noqa: PLC0415
 
         self._check_credentials(holder)
+        num_bytes = path.stat().st_size
         with self._named(holder, HolderClosedError):
-            await obstore.put_async(self._open(holder), name, path, max_concurrency=2)
+            put = await obstore.put_async(self._open(holder), name, path, max_concurrency=2)
+        return Version.of(put, num_bytes)
 
-    async def get_file(self, holder: str, name: str, path: Path, most_bytes: int) -> None:
+    async def replace_file(
+        self, holder: str, name: str, path: Path, known: Version | None
+    ) -> Version:
+        """Put a file in the place of the object that we know, None for no object.
+
+        A folder, some stores, and all stores for a long file know no such condition: there we look
+        just before. Raises HolderChangedError where another object is there, and as `write`.
+        """
+        import obstore  # noqa: PLC0415
+
+        self._check_credentials(holder)
+        num_bytes = path.stat().st_size
+        if num_bytes <= ONE_REQUEST_BYTES:
+            mode: PutMode = "create" if known is None else known.mode
+            with contextlib.suppress(NotImplementedError), self._named(holder, HolderClosedError):
+                put = await obstore.put_async(self._open(holder), name, path, mode=mode)
+                return Version.of(put, num_bytes)
+        if await self.version(holder, name) != known:
+            raise _changed(holder)
+        return await self.put_file(holder, name, path)
+
+    async def version(self, holder: str, name: str) -> Version | None:
+        """Return which object is there, None for no object. Raises HolderError."""
+        import obstore  # noqa: PLC0415
+
+        with contextlib.suppress(HolderLacksError), self._named(holder, HolderClosedError):
+            async with asyncio.timeout(self._grace_seconds):
+                found = await obstore.head_async(self._open(holder), name)
+            return Version.of(found, found["size"])
+        return None
+
+    async def get_file(self, holder: str, name: str, path: Path, most_bytes: int) -> Version:
         """Write an object of any name, which may be any bytes, into a new file.
 
         Raises HolderError, HolderLiedError for one that is longer, DiskFullError.
@@ -140,20 +200,20 @@ class StoreWire:
                     told = f"more than {most_bytes} bytes"
                     raise HolderLiedError(f"{name} at {holder}", told, _NEXT)
                 await asyncio.to_thread(out.write, chunk)
+        return Version.of(found.meta, num_bytes)
 
-    async def sizes(self, holder: str, folder: str) -> dict[str, int]:
-        """Return the names of the objects in a folder of the store, and their sizes in bytes."""
+    async def sizes(self, holder: str, folder: str) -> AsyncIterator[list[tuple[str, int]]]:
+        """Yield the names of the objects in a folder of a store, and their sizes, by pages."""
         import obstore  # noqa: PLC0415
 
         pages = aiter(obstore.list(self._open(holder), prefix=folder))
-        found: dict[str, int] = {}
         while True:
             with self._named(holder, HolderClosedError):
                 async with asyncio.timeout(self._grace_seconds):
                     page = await anext(pages, None)
             if page is None:
-                return found
-            found |= {one["path"]: one["size"] for one in page}
+                return
+            yield [(one["path"], one["size"]) for one in page]
 
     async def remove(self, holder: str, name: str) -> None:
         """Remove an object; harmless when repeated. Raises HolderError."""
@@ -229,9 +289,16 @@ class StoreWire:
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
             # Where nobody may list a bucket, an object that is missing looks like this, too.
             raise denied(f"{holder} to let us", "permission denied", _NEXT) from None
+        except (exceptions.PreconditionError, exceptions.AlreadyExistsError):
+            raise _changed(holder) from None
         except (exceptions.BaseError, OSError, ValueError) as error:
             kind = failed or HolderUnreachableError
             raise kind(f"{holder} to answer", type(error).__name__, _NEXT) from None
+
+
+def _changed(holder: str) -> HolderChangedError:
+    expected = f"{holder} to hold the object that we know"
+    return HolderChangedError(expected, "another one", "Reading it again.")
 
 
 def _check_size(holder: str, num_bytes: int, into: Partial) -> None:

@@ -151,6 +151,16 @@ class LedgerFile:
         """The signature of the last entry."""
         return self.newest[-1] if self.newest else None
 
+    @property
+    def num_bytes(self) -> int:
+        """The length of the file."""
+        return self._whole
+
+    @property
+    def proven_bytes(self) -> int:
+        """The bytes before the newest close: `cut_to_proven` leaves them."""
+        return self._proven.end
+
     def append(self, entries: Iterable[Entry]) -> int:
         """Add entries in their order; return how many. All that precede a wrong one stay.
 
@@ -184,8 +194,7 @@ class LedgerFile:
         self._cut(self._proven.end)
 
     def take_over(self, other: Self) -> None:
-        """Go on with another ledger of the run, which is closed then; ours stays beside it."""
-        keep_aside(self.path)
+        """Go on with another ledger of the run in the place of ours; the other is closed then."""
         other.path.replace(self.path)
         self._stream.close()
         self._stream, other._stream = other._stream, self._stream

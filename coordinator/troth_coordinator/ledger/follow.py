@@ -19,7 +19,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError
-from troth_coordinator.ledger.file import LedgerFile
+from troth_coordinator.ledger.file import LedgerFile, keep_aside
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.ledger.history import entries_after
 from troth_coordinator.rules.view import RunView
@@ -27,8 +27,41 @@ from troth_coordinator.rules.view import RunView
 ANEW: Final = ".anew"
 TRIES: Final = 3
 """The chain may go on between reading entries and reading the Run account."""
+REFUSALS: Final = 4
+"""After so many in a row, and then ever more seldom, the whole history is read anew."""
 AT_ONCE: Final = 50
 """So many entries are written and flushed together."""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """How often in a row the chain has contradicted a ledger, and when that calls for a new start.
+
+    An archive has one, and a participant with a ledger. `renews`: `renew` is due.
+    """
+
+    count: int = 0
+    renews: bool = False
+
+    def add(self) -> None:
+        """Take note of a contradiction."""
+        self.count += 1
+        self.renews = self.count >= REFUSALS and self.count & (self.count - 1) == 0
+
+    def end(self) -> None:
+        """Take note that the ledger and the chain agree."""
+        self.count, self.renews = 0, False
+
+    async def renew(self, client: CoordinatorClient, ledger: LedgerFile, pause: float = 0) -> bool:
+        """Read the whole history if that is due; tell whether the ledger goes on with it.
+
+        Once for each time that it is due, whether or not it succeeds. Raises as `renew`.
+        """
+        is_due, self.renews = self.renews, False
+        if not is_due or not await renew(client, ledger, pause):
+            return False
+        self.end()
+        return True
 
 
 async def follow(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: float = 0) -> int:
@@ -73,6 +106,7 @@ async def renew(client: CoordinatorClient, ledger: LedgerFile, pause_seconds: fl
         with LedgerFile(beside, ledger.head) as fresh:
             _, found = await catch_up(client, fresh, pause_seconds)
             if found.match is Match.WHOLE:
+                keep_aside(ledger.path)
                 ledger.take_over(fresh)
                 return True
     except (LedgerError, MalformedReplyError):

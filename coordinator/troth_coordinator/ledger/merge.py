@@ -6,6 +6,9 @@ Next: `file.py`, which takes the result.
 
 Absorbed events carry numbers, so their order is known. Commits and attestations carry none. Only
 their round matters: they may stand anywhere before its close.
+
+Ledgers are read side by side, each up to its next close, and memory holds one stretch of each. Only
+where no ledger proves a stretch, all are read to their ends: an entry may stand at any place.
 """
 
 from __future__ import annotations
@@ -44,17 +47,20 @@ class Merging:
         After the last close come those that fit; only the Run account can prove these. Raises
         LedgerFileError for an entry that cannot be read.
         """
-        known, union = [], _Known()
-        for ledger in ledgers:
-            known.append(_Known())
-            for entry in ledger:
-                events = self.reader.events(entry)
-                known[-1].add(entry, events)
-                union.add(entry, events)
+        union = _Known()
+        open_ledgers = [_Reading(iter(ledger), union) for ledger in ledgers]
         # A ledger alone first: another one may have a false entry under the same number.
-        sources = [*known, union] if len(known) > 1 else known
-        while proven := self._proven(sources):
+        sources = [*(one.known for one in open_ledgers), union]
+        while True:
+            for one in open_ledgers:
+                one.read_to_close(self.reader, self.fold.next_sequence)
+            proven = self._proven(sources)
             yield from proven
+            if proven:
+                for known in sources:
+                    known.drop(self.fold.next_sequence, self._round - 1, proven[-1].slot)
+            elif not sum(one.read_to_end(self.reader) for one in open_ledgers):
+                break
         yield from self._tail(union)
         if self.fold.next_sequence <= union.newest:
             self.gap = (
@@ -95,12 +101,14 @@ class Merging:
 class _Known:
     """Entries by the number of their first absorbed event, and plain ones by their round.
 
-    `newest` is the highest number that an event has, -1 without any.
+    `newest` is the highest number that an event has, -1 without any. Events before number `start`
+    were taken.
     """
 
     numbered: dict[int, tuple[Entry, int, int | None]] = field(default_factory=dict)
     plain: defaultdict[int, dict[str, Entry]] = field(default_factory=lambda: defaultdict(dict))
     newest: int = -1
+    start: int = 0
 
     def add(self, entry: Entry, events: Sequence[Event]) -> None:
         """Take in an entry; of two with one number the first stays."""
@@ -110,9 +118,20 @@ class _Known:
                 if isinstance(event, PLAIN):
                     self.plain[event.round][entry.signature] = entry
             return
+        if numbers[0] < self.start:
+            return
         place = (entry, numbers[0] + len(numbers), _closed(events))
         self.numbered.setdefault(numbers[0], place)
         self.newest = max(self.newest, numbers[-1])
+
+    def drop(self, end: int, round_: int, slot: int) -> None:
+        """Forget the events before a number, and what a round had until its close in this slot."""
+        for number in range(self.start, end):
+            self.numbered.pop(number, None)
+        self.start = end
+        later = {key: one for key, one in self.plain.pop(round_, {}).items() if one.slot > slot}
+        if later:
+            self.plain[round_] = later
 
     def stretch(self, number: int) -> list[Entry]:
         """Return the entries from the event of this number to the next close; nothing if cut."""
@@ -120,7 +139,7 @@ class _Known:
         while number in self.numbered:
             entry, number, closed = self.numbered[number]
             if closed is not None:
-                plain = self.plain[closed].values()
+                plain = self.plain.get(closed, {}).values()
                 before = [*found, *(one for one in plain if one.slot <= entry.slot)]
                 return [*sorted(before, key=_slot), entry]
             found.append(entry)
@@ -132,7 +151,41 @@ class _Known:
         while number in self.numbered:
             entry, number, _ = self.numbered[number]
             found.append(entry)
-        yield from sorted([*found, *self.plain[open_round].values()], key=_slot)
+        yield from sorted([*found, *self.plain.get(open_round, {}).values()], key=_slot)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A ledger that is being read: its entries go to `known`, and to the union of all."""
+
+    entries: Iterator[Entry]
+    union: _Known
+    known: _Known = field(default_factory=_Known)
+    close: int = -1
+    """The number of the newest close that was read."""
+
+    def read_to_close(self, reader: EntryReader, number: int) -> None:
+        """Read on until a close with this number or a later one."""
+        while self.close < number and self._read(reader):
+            pass
+
+    def read_to_end(self, reader: EntryReader) -> int:
+        """Read all that is left; return how many entries that were."""
+        num_read = 0
+        while self._read(reader):
+            num_read += 1
+        return num_read
+
+    def _read(self, reader: EntryReader) -> bool:
+        entry = next(self.entries, None)
+        if entry is None:
+            return False
+        events = reader.events(entry)
+        self.known.add(entry, events)
+        self.union.add(entry, events)
+        if _closed(events) is not None:
+            self.close = next((one.sequence for one in events if one.sequence is not None), -1)
+        return True
 
 
 def _closed(events: Iterable[Event]) -> int | None:

@@ -7,6 +7,7 @@ Next: `view.py` for the trainers of a round, `schedule.py` for the learning rate
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.errors import RangeError
@@ -51,9 +52,15 @@ class SequenceOrder:
         mask = (1 << half_bits) - 1
         left, right = value >> half_bits, value & mask
         for k in range(FEISTEL_ROUNDS):
-            digest = H("troth:perm", self.key, u64(epoch), u8(k), u32(right))
-            left, right = right, left ^ (int.from_bytes(digest[:4], "little") & mask)
+            left, right = right, left ^ (_mixed(self.key, epoch, k, right) & mask)
         return left << half_bits | right
+
+
+@lru_cache(maxsize=4096)
+def _mixed(key: bytes, epoch: int, k: int, right: int) -> int:
+    """Return what round k of the shuffle mixes in: with few sequences or tiles, again and again."""
+    digest = H("troth:perm", key, u64(epoch), u8(k), u32(right))
+    return int.from_bytes(digest[:4], "little")
 
 
 def _half_bits(num_sequences: int) -> int:

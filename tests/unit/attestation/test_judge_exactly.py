@@ -6,6 +6,7 @@ import pytest
 from support.headers import HEADER
 from support.judged_work import NUM_DRAWN, NUM_TILES, RULE, SIGMA, trained
 
+from troth_attestation import work as judge_module
 from troth_attestation.openings import Sampled
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.verdict import Reason, VerdictKind
@@ -35,6 +36,26 @@ def test_a_payload_that_is_not_the_top_k_is_a_mismatch_whatever_the_gradient(wor
     assert found.kind is VerdictKind.MISMATCH
     assert found.reason is Reason.PAYLOAD_NOT_TOP_K
     assert found.tile == work.sampled.tiles[0]
+
+
+@pytest.mark.parametrize("together", [1, 5, NUM_DRAWN - 1, NUM_DRAWN, 1000])
+def test_the_first_wrong_tile_is_found_wherever_it_lies(work, monkeypatch, together):
+    monkeypatch.setattr(judge_module, "TILES_TOGETHER", together)
+    for first in (0, 4, NUM_DRAWN - 1):
+        negative = work.signs.negative.copy()
+        negative[list(work.sampled.tiles[first:]), -1] ^= True
+        found = exactly(work, signs=replace(work.signs, negative=negative))
+        assert found.tile == work.sampled.tiles[first]
+    assert exactly(work) is None
+
+
+def test_presence_and_places_are_compared_too(work):
+    tile = work.sampled.tiles[3]
+    present, indices = work.signs.present.copy(), work.signs.indices.copy()
+    present[tile] ^= True
+    assert exactly(work, signs=replace(work.signs, present=present)).tile == tile
+    indices[tile, 0] ^= 1
+    assert exactly(work, signs=replace(work.signs, indices=indices)).tile == tile
 
 
 def test_a_malformed_payload_is_a_mismatch(work):

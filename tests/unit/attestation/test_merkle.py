@@ -69,6 +69,52 @@ def test_a_changed_path_is_refused(proof, data):
         assert not holds(root, leaves[index], replace(path, siblings=siblings))
 
 
+@given(LEAVES, st.data())
+def test_earlier_paths_change_no_answer(leaves, data):
+    tree = merkle.tree(leaves)
+    kept = merkle.Verifier(tree.root, tree.count)
+    for _ in range(8):
+        index = data.draw(st.integers(-1, len(leaves)))
+        path = tree.path(min(max(index, 0), len(leaves) - 1))
+        leaf, siblings = tree.levels[0][path.index], list(path.siblings)
+        if data.draw(st.booleans()):
+            at = data.draw(st.integers(-1, len(siblings) - 1))
+            change = data.draw(st.sampled_from(["other", "shorter", "longer"]))
+            if change == "longer":
+                siblings.append(bytes(32))
+            elif at < 0:
+                leaf = bytes(32)
+            elif change == "other":
+                siblings[at] = bytes(32)
+            else:
+                del siblings[at]
+        way = merkle.Path(index, tree.count, tuple(siblings))
+        assert kept.holds(leaf, index, way.siblings) == merkle.verify(tree.root, leaf, way)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_path_that_leaves_a_proven_one_is_refused(place):
+    tree = merkle.tree([b"a", b"b", b"c", b"d"])
+    kept = merkle.Verifier(tree.root, tree.count)
+    assert kept.holds(tree.levels[0][0], 0, tree.path(0).siblings)
+    wrong = list(tree.path(1).siblings)
+    wrong[place] = bytes(32)
+    assert not kept.holds(tree.levels[0][1], 1, tuple(wrong))
+    assert kept.holds(tree.levels[0][1], 1, tree.path(1).siblings)
+
+
+def test_each_node_is_hashed_once(monkeypatch):
+    tree = merkle.tree([bytes([n]) for n in range(37)])
+    kept, hashed = merkle.Verifier(tree.root, tree.count), []
+    plain = merkle.node_hash
+    monkeypatch.setattr(merkle, "node_hash", lambda *pair: hashed.append(pair) or plain(*pair))
+    for index, leaf in enumerate(tree.levels[0]):
+        assert kept.holds(leaf, index, tree.path(index).siblings)
+    # Both children of a node lead to it, so it is hashed for the first path through each of them.
+    assert len(hashed) < 2 * 37
+    assert len(set(hashed)) == 36
+
+
 @given(LEAVES, LEAVES)
 def test_other_leaves_have_another_root(first, second):
     assert (merkle.root(first) == merkle.root(second)) == (first == second)

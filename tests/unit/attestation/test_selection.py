@@ -134,6 +134,45 @@ def test_trainers_compute_the_same_bits(seed, other, demo, floor):
     assert np.array_equal(top.negative, own.negative)
 
 
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, SEEDS, RULES, st.sampled_from([20, 40, 100]), st.sampled_from([0, 70, 4096]))
+def test_votes_are_those_of_all_of_b(seed, other, demo, floor, still):
+    """Tiles that were moved nowhere, only by the last entries, or by an entry that was sent."""
+    before = awkward(seed)
+    without = selection.decayed(selection.after_included(selection.flush(before), demo), demo)
+    u = without + np.clip(awkward(other), -1e30, 1e30)
+    u[:, :still] = without[:, :still]
+    u[2, 5] = selection.decayed(selection.flush(before), demo)[2, 5]
+    sent = selection.is_sent(selection.flush(u), without, floor)
+    expected = selection.top_k(selection.flush(u), demo.k).signs(sent)
+    found = selection.votes(u, before, demo, floor)
+    assert found.present.tolist() == expected.present.tolist()
+    assert np.array_equal(found.indices, expected.indices)
+    assert np.array_equal(found.negative, expected.negative)
+
+
+def test_an_entry_moved_from_only_one_of_its_two_ways_decides_nothing():
+    demo = DemoSection(k=1, beta_micro=500_000)
+    before = np.zeros((2, 4096), np.float32)
+    before[:, 3], before[:, 100] = 1.0, [2.0, 0.5]
+    # Entry 3 was sent in the second tile only: there its half would be no decay but a move.
+    u = np.zeros((2, 4096), np.float32)
+    u[0, 3], u[1, 100] = 0.5, 0.25
+    assert selection.votes(u, before, demo, 40).present.tolist() == [False, False]
+    u[0, 3], u[1, 3] = 0.25, 0.5
+    assert selection.votes(u, before, demo, 40).present.tolist() == [True, True]
+
+
+def test_a_gradient_that_takes_all_of_u_away_votes_for_nothing():
+    before = np.zeros((1, 4096), np.float32)
+    before[0, :2] = 2.0, 1.0
+    demo = DemoSection(k=1, alpha_micro=500_000)
+    u = np.zeros_like(before)
+    assert not selection.votes(u, before, demo, 40).present.any()
+    u[0, 9] = 1.0
+    assert selection.votes(u, before, demo, 40).present.all()
+
+
 def test_a_fused_multiply_add_would_be_noticed():
     """With one rounding instead of two, more than a quarter of the entries have other bits."""
     torch = pytest.importorskip("torch")

@@ -69,3 +69,28 @@ async def test_a_gradient_that_is_not_finite_is_none(driver, which):
     assert found == [None]
     (judged,) = driver.named("judged")
     assert judged["verdict"] == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("which", ["judge", "sketch"])
+async def test_a_judge_that_finds_no_memory_beside_its_gradient_accuses_nobody(driver, which):
+    """A gradient that stays on a full GPU may leave no room to measure it there."""
+    given = []
+
+    def judge(_evidence, own):
+        given.append(own.tiles)
+        if which == "judge" and own.tiles is not None:
+            raise RuntimeError("CUDA out of memory")
+        if own.tiles is None:
+            return Verdict(VerdictKind.INCONCLUSIVE, Reason.OWN_NOT_FINITE)
+        return Verdict(VerdictKind.MISMATCH, Reason.WORK_DIFFERS)
+
+    def sketch(*_):
+        raise MemoryError
+
+    driver.judge.judge, driver.judge.sketch = judge, sketch
+    await judge_at(driver, EARLY)
+    assert given[0] is not None
+    assert given[1:] == [None]
+    assert len(driver.named("judge_out_of_memory")) == 1
+    (judged,) = driver.named("judged")
+    assert judged["verdict"] == "INCONCLUSIVE"

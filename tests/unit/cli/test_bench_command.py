@@ -27,6 +27,7 @@ CPU = torch.device("cpu")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
+@pytest.mark.cuda
 @pytest.mark.parametrize("device", DEVICES)
 def test_every_part_is_measured_beside_what_it_is_compared_with(cli, tmp_path, device):
     drawing = tmp_path / "steps.svg"
@@ -86,7 +87,7 @@ def test_ways_take_turns_and_the_first_turn_is_not_counted():
     [
         (("--sizes", "2M"), "1M, 7M, 30M"),
         (("--sizes", ","), "1M, 7M, 30M"),
-        (("--sizes", "1M", "--device", "tpu"), "cuda"),
+        (("--sizes", "1M", "--device", "tpu"), "auto, cpu"),
         (("--sizes", "1M", "--repeats", "0"), "--repeats"),
         (("--sizes", "1M", "--k", "65"), "--k"),
         (("--sizes", "1M", "--threads", "100000"), "--threads"),

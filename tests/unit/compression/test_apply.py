@@ -18,6 +18,7 @@ from troth_client.compression.exact import is_fp32
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
 
+pytestmark = pytest.mark.cuda
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 INTEGERS = known_answer.choose_path("cpu", prefer_integers=True)
 A = float(np.uint32(known_answer.DECAY).view(np.float32))

@@ -44,3 +44,12 @@ def test_autocast_does_not_reach_the_transform():
 def test_other_shapes_and_dtypes_are_refused(bad):
     with pytest.raises(TileShapeError):
         dct2(bad)
+
+
+@pytest.mark.parametrize("tiles", [1, 129, 300])
+def test_in_place_it_gives_the_same_bits_in_the_same_memory(tiles):
+    x = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(tiles))
+    expected, place = dct2(x), x.data_ptr()
+    found = dct2(x, in_place=True)
+    assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
+    assert found.data_ptr() == x.data_ptr() == place

@@ -39,6 +39,7 @@ from troth_client.compression.kernels.base import MAX_ERROR
 from troth_client.compression.kernels.check import wrong_answer
 from troth_client.compression.tiles import TileLayout
 
+pytestmark = pytest.mark.cuda
 IS_INTERPRETED = os.environ["TRITON_INTERPRET"] == "1"
 DEVICE = torch.device("cpu" if IS_INTERPRETED else "cuda")
 KERNELS, REASON = choice.find_triton(DEVICE, HARD[:6], (A, B))

@@ -83,6 +83,7 @@ def test_cpu_passes_in_both_arithmetics():
     assert known_answer.choose_path("cpu").block_tiles <= 1024
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_cuda_passes():
     known_answer.check("cuda")

@@ -57,6 +57,7 @@ def test_weights_move_by_the_sign_of_the_mean_over_those_who_sent_a_coefficient(
     assert weights["w"].tolist() == [[-2 * RATE, 0.0]]
 
 
+@pytest.mark.cuda
 def test_everything_stays_on_the_device_of_the_weights():
     """Tensors without values know their device, and refuse to meet those of another one."""
     released._basis.cache_clear()

@@ -13,6 +13,7 @@ def test_cpu_is_plain_fp32():
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
 
 
+@pytest.mark.cuda
 def test_auto_takes_cuda_where_there_is_one():
     expected = "cuda" if torch.cuda.is_available() else "cpu"
     assert choose_device("auto").torch.type == expected
@@ -24,12 +25,14 @@ def test_unknown_devices_are_named(name):
         choose_device(name)
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 def test_a_missing_device_says_so():
     with pytest.raises(DeviceError, match="--device auto"):
         choose_device("cuda")
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_cuda_is_mixed_and_checks_the_card():
     device = choose_device("cuda:0")

@@ -61,7 +61,7 @@ async def test_a_request_to_stop_is_heard_while_no_node_answers(driver, work):
     await pass_slots(driver, 2)
     assert running.done()
     if work is run_rounds:
-        assert await running is last
+        assert await running == last
     else:
         with pytest.raises(RpcTimeoutError):
             await running

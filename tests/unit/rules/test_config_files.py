@@ -111,7 +111,7 @@ def test_hints_are_not_hashed():
     bound = {"data.manifest_hash": "ab" * 32}
     first, second = (
         load_config(overrides=bound),
-        load_config(overrides=bound | {"hints.precision": "bf16", "hints.device": "cuda"}),
+        load_config(overrides=bound | {"hints.precision": "bf16", "hints.device": "mps"}),
     )
     assert first.hints != second.hints
     assert first.config.config_hash() == second.config.config_hash()

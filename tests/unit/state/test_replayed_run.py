@@ -134,6 +134,7 @@ def test_compiled_kernels_give_the_same_roots(recorded):
     assert replay(recorded, path) == roots_of(recorded)
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device at hand")
 def test_a_cuda_device_gives_the_same_roots(recorded):
     path = choose_path("cuda")
@@ -159,3 +160,17 @@ def test_numpy_alone_gives_the_same_roots(recorded):
             assert weights[name].dtype == np.float32
         cursor += told.num_trainers * config.train.sequences_per_payload
     assert found == [told.root for told in recorded.rounds]
+
+
+def test_the_state_that_was_remembered_last_comes_back(recorded):
+    weights = AuditedWeights(recorded.run, recorded.config, Nobody(), path=choose_path("cpu"))
+    assert weights.take_up(0, 0, recorded.rounds[0].root)
+    assert not weights.recall(0, 0)
+    for told, root in zip(recorded.rounds[:2], roots_of(recorded)[1:], strict=False):
+        weights.apply(told.num_trainers, [decoded(weights, one) for one in told.payloads])
+        cursor = weights.cursor
+        weights.remember()
+        weights.apply(1, [decoded(weights, recorded.rounds[2].payloads[0])])
+        assert weights.root() != root
+        assert weights.recall(weights.round - 1, cursor)
+        assert weights.root() == root

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from troth_client.model.shapes import HEAD, trainable_shapes
 from troth_client.model.weights import build, trainable_parameters, weight_arrays, weight_views
 from troth_client.train.errors import BatchShapeError, NonFiniteError
 from troth_client.train.evaluate import evaluate
+from troth_client.train.passes import eager_pass
 from troth_client.train.step import gradient, micro_nats
 from troth_coordinator.rules.config import ModelSection
 
@@ -65,6 +67,19 @@ def test_microbatches_sum_to_the_whole_batch(model, batch):
         assert abs(parts.mean_loss_micro - whole.mean_loss_micro) <= 2
         for name, tensor in whole.tensors.items():
             torch.testing.assert_close(parts.tensors[name], tensor, rtol=1e-3, atol=1e-6)
+
+
+def test_the_gradients_of_a_microbatch_are_gone_before_the_next_one(model, batch):
+    before = []
+
+    def watched(*given):
+        assert [one() for one in before] == [None] * len(before)
+        found = eager_pass(*given)
+        before[:] = [weakref.ref(tensor) for tensor in found.gradients]
+        return found
+
+    gradient(model, batch, 2, NO_CLIP, one_pass=watched)
+    assert len(before) == len(trainable_shapes(model.config))
 
 
 def test_the_model_is_left_alone(model, batch):
@@ -169,6 +184,7 @@ def test_a_loss_that_no_header_holds_is_refused():
         micro_nats(torch.tensor(2e13))
 
 
+@pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_cuda_agrees_within_bf16_and_keeps_fp32_masters(batch):
     device = choose_device("cuda")
