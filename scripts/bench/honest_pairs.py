@@ -30,9 +30,9 @@ from troth_attestation.pieces import Float32
 from troth_attestation.sketch import Sketch, differ, sketch
 from troth_attestation.verdict import Reason
 from troth_attestation.work import conclude, yardstick_of
-from troth_client.audit.calibrate import Way
 from troth_client.audit.rehearsal import TARGET, Batch, Offer, Rehearsal, batches
 from troth_client.audit.tails import largest
+from troth_client.audit.ways import Way
 from troth_client.audit.whole_model import FLOORS, Whole
 from troth_client.data.shards import TokenData
 from troth_client.model.device import CPU, Device

@@ -242,7 +242,7 @@ def name_of(device: Device) -> str:
     """Return the card's name, or the processor's kind, and the precision."""
     is_card = device.torch.type == "cuda"
     name = torch.cuda.get_device_name(device.torch) if is_card else str(device.torch)
-    return f"{name}, {'bf16' if device.is_mixed else 'fp32'}"
+    return f"{name}, {device.precision}"
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -34,7 +34,7 @@ from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
-from troth_client.model.device import Device, choose_device
+from troth_client.model.device import choose_device, in_precision, precisions_of
 from troth_client.model.errors import DeviceError
 from troth_client.participant.measuring import measure_machine
 from troth_coordinator.rules.config import RunConfig
@@ -221,10 +221,10 @@ def of_the_device(device: torch.device) -> list[tuple[str, Answer]]:
     root = residual_root_of_parts(streamed(u.to(device), target, 7 * 4096))
     rows = [("root of u, streamed", (root == residual_root(u.numpy()), ""))]
     rows.append(("judge's numbers, against numpy", same_measures(device)))
-    for is_mixed in (False, True):
-        found = measure_machine(RunConfig(), Device(device, is_mixed))
+    for precision in precisions_of(device):
+        found = measure_machine(RunConfig(), in_precision(device, precision))
         note = f"median error {found.error:.5f}" if found.error is not None else "no error"
-        name = f"judge, {'bf16' if is_mixed else 'fp32'} against the reference"
+        name = f"judge, {precision} against the reference"
         rows.append((name, (found.verdict == VerdictKind.OK, note)))
     return rows
 

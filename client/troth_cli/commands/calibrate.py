@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from troth_client.audit.comparison import Group
     from troth_client.audit.edges import Bench
     from troth_client.audit.thresholds import Bounds, Proposal
+    from troth_client.audit.ways import Way
     from troth_client.data.shards import TokenData
     from troth_coordinator.rules.config import JudgeSection, RunConfig
     from troth_coordinator.rules.settings import RunSettings
@@ -68,6 +69,22 @@ class CalibrateOptions(Common):
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, help="Of the weights and of the draws.")
     ] = 0
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device",
+            metavar="NAME",
+            help="cpu, cuda, cuda:N or mps, beside the reference; else all that are here.",
+        ),
+    ] = ""
+    precisions: Annotated[
+        str,
+        typer.Option(
+            "--precisions",
+            metavar="LIST",
+            help="Of fp32, tf32 and bf16, with commas; else all that a device has.",
+        ),
+    ] = ""
 
 
 def register(app: typer.Typer) -> None:
@@ -80,7 +97,8 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
 
     Trains a little and computes each measured gradient in every way that this machine has:
     precisions, devices, thread counts, microbatches. Each way judges the others and the cheats:
-    1/8, 1/4, 1/2 of the batch skipped, a free-rider. Each number is the median, over the opened
+    1/8, 1/4, 1/2 of the batch skipped, a free-rider. With --device cuda the processor's own
+    variants are left out, but its two precisions stay. Each number is the median, over the opened
     tiles, of the implied gradient's error relative to the gradient. Targets that stand just inside
     a bound for one way are shown to all others; none may call them a mismatch. The bounds hold for
     the ways in the table: run it on every kind of machine that will take part.
@@ -93,12 +111,13 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
         from troth_client.audit import calibrate as study
         from troth_client.audit.thresholds import Bounds, in_the_way, propose_all, propose_for
 
+    ways = _ways(options, config)
     plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
     with _data(options, config) as data, output.progress("rounds", in_bytes=False) as report:
         found = study.calibrate(
             config.with_manifest(data.manifest.hash),
             data,
-            study.ways_here(config),
+            ways,
             plan,
             lambda done, total: report(done, total, ""),
         )
@@ -121,6 +140,14 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     }
     blocks = _blocks(found.groups, plan, proposal, bounds, settings)
     output.result(values, *blocks, *_section(values, plan), *_warnings(obstacles, edges))
+
+
+def _ways(options: CalibrateOptions, config: "RunConfig") -> "list[Way]":
+    from troth_client.audit.ways import ways_here
+    from troth_client.model.device import choose_device
+
+    device = choose_device(options.device).torch if options.device else None
+    return ways_here(config, device, [name for name in options.precisions.split(",") if name])
 
 
 def _edges(

@@ -1,22 +1,19 @@
 """Calibration: how far honest work differs between machines, and how far cheats lie beyond it.
 
-Owns: the ways in which this machine can compute one gradient, the cheats, which of them are
-measured when. The audits use the judge's own arithmetic and its own guard against gradients that
-nothing can be measured with.
+Owns: the cheats, and which ways and cheats are measured when. The audits use the judge's own
+arithmetic and its own guard against gradients that nothing can be measured with.
 Never: a threshold (`thresholds.py` proposes them), a chain, a file.
-Next: `rehearsal.py` for the training, `comparison.py` for the audits, `thresholds.py`.
+Next: `ways.py` for the honest ways, `rehearsal.py` for the training, `comparison.py`.
 
 Some trainers train in the reference way. In each measured round, the next trainer is measured.
 Every way computes its gradient; each result is opened as a trainer's and judged by every other way.
 Cheats are judged by every way. All of them start from the true momentum, as a cheat would.
 """
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from troth_attestation.measure import Own, Yardstick
 from troth_attestation.pieces import Float32
@@ -25,34 +22,14 @@ from troth_attestation.verdict import Reason
 from troth_attestation.work import yardstick_of
 from troth_client.audit.comparison import Group, Seat
 from troth_client.audit.edges import Bench
-from troth_client.audit.recompute import num_threads, recompute
 from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
-from troth_client.model.device import CPU, Device
+from troth_client.audit.ways import Way
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
 from troth_coordinator.rules.config import RunConfig
 
-Weights = Mapping[str, torch.Tensor]
-
 SKIPPED = (8, 4, 2)
 """Cheats skip one part in so many of their batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One honest way to compute a gradient: where, with how many threads, in what portions."""
-
-    name: str
-    device: Device
-    threads: int
-    microbatch: int
-
-    def coefficients(self, config: RunConfig, weights: Weights, batch: Batch) -> Float32:
-        """Return D(g), fp32 [T, 64, 64], of the batch at these weights."""
-        train = config.train.model_copy(update={"microbatch_sequences": self.microbatch})
-        own = config.model_copy(update={"train": train})
-        with num_threads(self.threads):
-            return recompute(own, weights, batch, self.device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +57,6 @@ class Found:
 
     groups: list[Group]
     bench: Bench | None
-
-
-def ways_here(config: RunConfig) -> list[Way]:
-    """Return the honest ways of this machine, the reference (fp32, one thread) first.
-
-    Precisions fp32 and bf16 autocast on the processor and, where there is one, on CUDA; thread
-    counts on the processor; the configured microbatch, single sequences, the whole batch.
-    """
-    train = config.train
-    configured = train.microbatch_sequences
-    others = sorted({1, train.sequences_per_payload} - {configured})
-    ways = []
-    for name, device, threads in _settings():
-        ways.append(Way(name, device, threads, configured))
-        ways += [Way(f"{name}, microbatch {n}", device, threads, n) for n in others]
-    return ways
 
 
 def calibrate(
@@ -218,16 +179,3 @@ class _Study:
     @property
     def _nothing(self) -> Float32:
         return np.zeros((self._run.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
-
-
-def _settings() -> Iterator[tuple[str, Device, int]]:
-    """Yield name, device and threads of the ways of this machine, the reference first."""
-    yield "cpu fp32", CPU, 1
-    for threads in sorted({2, os.cpu_count() or 1} - {1}):
-        yield f"cpu fp32, {threads} threads", CPU, threads
-    yield "cpu bf16", Device(torch.device("cpu"), is_mixed=True), 1
-    if torch.cuda.is_available():
-        cuda = torch.device("cuda")
-        yield "cuda fp32", Device(cuda, is_mixed=False), 1
-        if torch.cuda.is_bf16_supported():
-            yield "cuda bf16", Device(cuda, is_mixed=True), 1

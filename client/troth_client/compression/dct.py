@@ -11,6 +11,7 @@ from torch import Tensor
 from troth_attestation.sizes import TILE_SIDE
 from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import TileShapeError
+from troth_client.runtime.products import fp32_products
 
 _CPU_BLOCK_TILES = 128
 """Tiles transformed at a time, so that the values between both products stay in cache."""
@@ -38,15 +39,15 @@ def two_sided(left: Tensor, tiles: Tensor, right: Tensor, out: Tensor) -> Tensor
 def dct2(tiles: Tensor, *, in_place: bool = False) -> Tensor:
     """Transform each tile x to B x B^T; fp32 [T, 64, 64] in and out, on the device of the input.
 
-    `in_place`: the result takes the place of the tiles, with the same bits. Runs in fp32 also
-    inside an autocast region. Raises TileShapeError.
+    `in_place`: the result takes the place of the tiles, with the same bits. Runs in full fp32
+    also inside an autocast region, and where tf32 is allowed. Raises TileShapeError.
     """
     check_tiles(tiles)
     basis = torch.from_numpy(float_basis()).to(tiles.device, torch.float32)
     turned = basis.T.contiguous()
     out = tiles if in_place else torch.empty_like(tiles)
     size = _CPU_BLOCK_TILES if tiles.device.type == "cpu" else _DEVICE_BLOCK_TILES
-    with torch.autocast(tiles.device.type, enabled=False):
+    with torch.autocast(tiles.device.type, enabled=False), fp32_products(tiles.device):
         for first in range(0, len(tiles), size):
             block = slice(first, first + size)
             two_sided(basis, tiles[block], turned, out[block])

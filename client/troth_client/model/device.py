@@ -1,6 +1,6 @@
 """Where the heavy work runs and in which float format.
 
-Owns: the meaning of `--device`, and bf16 autocast over fp32 masters.
+Owns: the meaning of `--device`, bf16 autocast over fp32 masters, and tf32 where it is asked for.
 Never: decides where weights are applied; the known-answer test of `compression/` does.
 Next: `train/step.py`, which runs on the device.
 
@@ -15,22 +15,40 @@ import torch
 
 from troth_client.model.device_kind import device_kind
 from troth_client.model.errors import DeviceError
+from troth_client.runtime.products import fp32_products
+
+PRECISIONS = ("fp32", "tf32", "bf16")
+"""The formats in which gradients are honest."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """A torch device and whether the forward pass runs in bf16 autocast."""
+    """A torch device, whether the forward pass runs in bf16 autocast, whether fp32 is tf32.
+
+    A participant never takes tf32; calibration compares it.
+    """
 
     torch: torch.device
     is_mixed: bool
+    is_tf32: bool = False
+
+    @property
+    def precision(self) -> str:
+        """Return the name of the format: one of PRECISIONS."""
+        if self.is_mixed:
+            return "bf16"
+        return "tf32" if self.is_tf32 else "fp32"
 
     def other_precision(self) -> "Device":
         """Return this device in the other format; the processor where it has no bf16."""
         if self.is_mixed:
             return Device(self.torch, is_mixed=False)
-        kind = self.torch.type
-        has_bf16 = kind == "cpu" or (kind == "cuda" and torch.cuda.is_bf16_supported())
+        has_bf16 = "bf16" in precisions_of(self.torch)
         return Device(self.torch if has_bf16 else torch.device("cpu"), is_mixed=True)
+
+    def products(self) -> contextlib.AbstractContextManager[None]:
+        """Context of a forward and backward pass: how products of fp32 matrices are computed."""
+        return fp32_products(self.torch, in_tf32=self.is_tf32)
 
     def autocast(self) -> contextlib.AbstractContextManager[object]:
         """Context of a forward pass: bf16 autocast where mixed, otherwise plain fp32."""
@@ -41,6 +59,27 @@ class Device:
 
 CPU = Device(torch.device("cpu"), is_mixed=False)
 """fp32 on the processor: the reference."""
+
+
+def precisions_of(device: torch.device) -> list[str]:
+    """Return those of PRECISIONS that a device computes in; the device is here."""
+    is_cuda = device.type == "cuda"
+    # Only NVIDIA's cards have tf32, from Ampere on.
+    has_tf32 = is_cuda and bool(torch.version.cuda) and _capability(device) >= (8, 0)
+    has_bf16 = device.type == "cpu" or (is_cuda and torch.cuda.is_bf16_supported())
+    return ["fp32", *["tf32"] * has_tf32, *["bf16"] * has_bf16]
+
+
+def in_precision(device: torch.device, name: str) -> Device:
+    """Return the device in one of PRECISIONS; DeviceError where it does not have that one."""
+    possible = precisions_of(device)
+    if name not in possible:
+        raise DeviceError(
+            f"a precision of {device}: {', '.join(possible)}",
+            repr(name),
+            "tf32 needs an NVIDIA card of compute capability 8.0 or newer.",
+        )
+    return Device(device, is_mixed=name == "bf16", is_tf32=name == "tf32")
 
 
 def choose_device(name: str = "auto") -> Device:
@@ -67,6 +106,10 @@ def _accelerator(name: str, kind: str) -> Device:
             "Use --device auto, or install a torch build and a driver for that device.",
         )
     return Device(device, is_mixed=kind == "cuda" and torch.cuda.is_bf16_supported())
+
+
+def _capability(device: torch.device) -> tuple[int, int]:
+    return torch.cuda.get_device_capability(device)
 
 
 def _parse(name: str) -> torch.device | None:

@@ -133,7 +133,9 @@ def _measured(
     judged = clock()
     (verdict,) = group.verdicts
     return Measured(
-        device=f"{device.torch}{', bf16' if device.is_mixed else ''}",
+        device=str(device.torch)
+        if device.precision == "fp32"
+        else f"{device.torch}, {device.precision}",
         apply_reason=reason,
         payload_seconds=gradient_seconds + made - began,
         judgement_seconds=gradient_seconds + judged - jury,

@@ -45,9 +45,10 @@ def differentiated(loss_of: Loss, model: Llama, part: tuple[Tensor, int], device
     """Return a loss and its gradients; `part` is the tokens and what the loss is divided by."""
     tokens, num_predictions = part
     weights = list(trainable_parameters(model).values())
-    with device.autocast():
-        loss = loss_of(model, tokens) / num_predictions
-    return Sums(loss.detach(), torch.autograd.grad(loss, weights))
+    with device.products():
+        with device.autocast():
+            loss = loss_of(model, tokens) / num_predictions
+        return Sums(loss.detach(), torch.autograd.grad(loss, weights))
 
 
 def summed_loss(model: Llama, tokens: Tensor) -> Tensor:

@@ -4,12 +4,16 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from support.trainers import CONFIG, TOKENS, coefficients, weights
 
 from troth_attestation.verdict import VerdictKind
 from troth_cli import main
-from troth_client.audit.calibrate import Plan, calibrate, cheats, ways_here
+from troth_client.audit import ways as ways_of_audit
+from troth_client.audit.calibrate import Plan, calibrate, cheats
 from troth_client.audit.thresholds import propose
+from troth_client.audit.ways import ways_here
+from troth_client.model import device
 
 PLAN = Plan(rounds=3, every=2, draws=2)
 
@@ -46,6 +50,54 @@ def test_the_ways_cover_precisions_threads_and_microbatches_from_the_reference_o
     assert names[:3] == ["cpu fp32", "cpu fp32, microbatch 1", "cpu fp32, microbatch 8"]
     assert {"cpu fp32, 2 threads", "cpu bf16", "cpu bf16, microbatch 1"} <= set(names)
     assert len(set(names)) == len(names)
+
+
+def names(*arguments):
+    return [way.name for way in ways_here(CONFIG, *arguments)]
+
+
+@pytest.fixture
+def card(monkeypatch):
+    """A card with all precisions, of which nothing is computed."""
+    monkeypatch.setattr(device, "precisions_of", lambda _device: list(device.PRECISIONS))
+    monkeypatch.setattr(ways_of_audit, "precisions_of", device.precisions_of)
+    return torch.device("cuda")
+
+
+@pytest.mark.cuda
+def test_a_card_is_compared_in_each_precision_with_the_processor_in_both(card):
+    ways = ways_here(CONFIG, card)
+    assert [way.name for way in ways if "microbatch" not in way.name] == [
+        *("cpu fp32", "cpu bf16"),
+        *("cuda fp32", "cuda tf32", "cuda bf16"),
+    ]
+    assert {way.name for way in ways if "microbatch 1" in way.name} == {
+        f"cuda {precision}, microbatch 1" for precision in device.PRECISIONS
+    }
+    by_name = {way.name: way.device for way in ways}
+    assert by_name["cuda tf32"] == device.Device(card, is_mixed=False, is_tf32=True)
+    assert not by_name["cuda fp32"].is_tf32
+
+
+@pytest.mark.cuda
+def test_precisions_are_chosen_beside_the_reference(card):
+    assert names(card, ["tf32"])[:2] == ["cpu fp32", "cuda tf32"]
+    assert {name.split(",")[0] for name in names(card, ["tf32"])[1:]} == {"cuda tf32"}
+    cpu = torch.device("cpu")
+    assert names(cpu, ["bf16"])[3:] == names(cpu)[-3:]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--device", "cpu", "--precisions", "tf32"), "compute capability 8.0"),
+        (("--device", "cpu", "--precisions", "fp8"), "cpu: fp32, bf16"),
+        (("--device", "tpu"), "auto, cpu"),
+    ],
+)
+def test_a_precision_that_a_device_does_not_have_is_refused(options, expected, capsys):
+    assert main.run(["calibrate", "--config", "configs/smoke.toml", *options]) == 1
+    assert expected in capsys.readouterr().err
 
 
 def test_a_way_computes_what_a_trainer_of_that_kind_computes(ways):

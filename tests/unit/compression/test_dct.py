@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
+from troth_client.compression import dct
 from troth_client.compression.basis import float_basis
 from troth_client.compression.dct import dct2
 from troth_client.compression.errors import TileShapeError
@@ -53,3 +55,18 @@ def test_in_place_it_gives_the_same_bits_in_the_same_memory(tiles):
     found = dct2(x, in_place=True)
     assert torch.equal(found.view(torch.int32), expected.view(torch.int32))
     assert found.data_ptr() == x.data_ptr() == place
+
+
+@pytest.mark.cuda
+def test_the_transform_is_full_fp32_where_a_process_allows_tf32(monkeypatch):
+    matmul, seen = torch.backends.cuda.matmul, []
+    monkeypatch.setattr(dct, "two_sided", lambda *_tiles: seen.append(matmul.fp32_precision))
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "tf32"
+    try:
+        with FakeTensorMode():
+            dct.dct2(torch.empty((1, 64, 64), device="cuda"))
+        assert matmul.fp32_precision == "tf32"
+    finally:
+        matmul.fp32_precision = before
+    assert seen == ["ieee"]

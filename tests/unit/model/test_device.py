@@ -3,8 +3,11 @@
 import pytest
 import torch
 
-from troth_client.model.device import CPU, Device, choose_device
+from troth_client.model import device as module
+from troth_client.model.device import CPU, Device, choose_device, in_precision, precisions_of
 from troth_client.model.errors import DeviceError
+
+MATMUL = torch.backends.cuda.matmul
 
 
 def test_cpu_is_plain_fp32():
@@ -51,3 +54,72 @@ def test_the_other_precision_of_the_processor_is_bf16_and_back():
 def test_a_device_without_bf16_borrows_the_processor():
     device = Device(torch.device("mps"), is_mixed=False)
     assert device.other_precision() == Device(torch.device("cpu"), is_mixed=True)
+
+
+@pytest.fixture
+def tf32_is_allowed():
+    """As another library of the process may leave it."""
+    before = MATMUL.fp32_precision
+    MATMUL.fp32_precision = "tf32"
+    yield
+    MATMUL.fp32_precision = before
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("precision", "inside"), [("fp32", "ieee"), ("bf16", "ieee"), ("tf32", "tf32")]
+)
+def test_products_are_full_fp32_unless_tf32_is_asked_for(precision, inside, tf32_is_allowed):
+    device = Device(torch.device("cuda"), precision == "bf16", precision == "tf32")
+    assert device.precision == precision
+    with device.products():
+        assert MATMUL.fp32_precision == inside
+    assert MATMUL.fp32_precision == "tf32"
+
+
+@pytest.mark.cuda
+def test_tf32_ends_with_its_block_also_after_an_error():
+    before = MATMUL.fp32_precision
+    with pytest.raises(RuntimeError), Device(torch.device("cuda"), False, True).products():
+        raise RuntimeError
+    assert MATMUL.fp32_precision == before
+
+
+def test_the_processor_has_no_tf32_and_leaves_the_setting_alone(tf32_is_allowed):
+    assert precisions_of(CPU.torch) == ["fp32", "bf16"]
+    with pytest.raises(DeviceError, match=r"found 'tf32'.* compute capability 8\.0"):
+        in_precision(CPU.torch, "tf32")
+    with CPU.products():
+        assert MATMUL.fp32_precision == "tf32"
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("capability", "toolkit", "expected"),
+    [
+        ((9, 0), "13.0", True),
+        ((8, 0), "13.0", True),
+        ((7, 5), "13.0", False),
+        ((9, 4), None, False),
+    ],
+)
+def test_a_card_has_tf32_from_ampere_on(capability, toolkit, expected, monkeypatch):
+    card = torch.device("cuda")
+    monkeypatch.setattr(torch.version, "cuda", toolkit)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
+    monkeypatch.setattr(module, "_capability", lambda _device: capability)
+    assert ("tf32" in precisions_of(card)) == expected
+    if expected:
+        assert in_precision(card, "tf32") == Device(card, is_mixed=False, is_tf32=True)
+        return
+    with pytest.raises(DeviceError, match="a precision of cuda: fp32,"):
+        in_precision(card, "tf32")
+
+
+@pytest.mark.cuda
+def test_tf32_is_checked_in_bf16_and_bf16_in_full_fp32(monkeypatch):
+    monkeypatch.setattr(module, "precisions_of", lambda _device: list(module.PRECISIONS))
+    card = torch.device("cuda")
+    mixed = Device(card, is_mixed=True)
+    assert Device(card, is_mixed=False, is_tf32=True).other_precision() == mixed
+    assert mixed.other_precision() == Device(card, is_mixed=False)

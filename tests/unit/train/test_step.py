@@ -1,5 +1,6 @@
 """The gradient of a payload: right, repeatable, clipped, and never anything but finite."""
 
+import contextlib
 import subprocess
 import sys
 import weakref
@@ -9,13 +10,13 @@ import pytest
 import torch
 from torch.nn import functional
 
-from troth_client.model.device import choose_device
+from troth_client.model.device import CPU, Device, choose_device, in_precision, precisions_of
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import HEAD, trainable_shapes
 from troth_client.model.weights import build, trainable_parameters, weight_arrays, weight_views
 from troth_client.train.errors import BatchShapeError, NonFiniteError
 from troth_client.train.evaluate import evaluate
-from troth_client.train.passes import eager_pass
+from troth_client.train.passes import differentiated, eager_pass, summed_loss
 from troth_client.train.step import gradient, micro_nats
 from troth_coordinator.rules.config import ModelSection
 
@@ -195,3 +196,43 @@ def test_cuda_agrees_within_bf16_and_keeps_fp32_masters(batch):
         assert found.tensors[name].dtype == torch.float32
         error = (found.tensors[name].cpu() - tensor).norm() / tensor.norm()
         assert error < 0.05, name
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_tf32_is_another_gradient_than_fp32_and_a_near_one(batch):
+    card = torch.device("cuda")
+    if "tf32" not in precisions_of(card):
+        pytest.skip("a card without tf32")
+    weights = initial_weights(bytes(32), SMALL)
+    model = build(SMALL, weights, card)
+    exact = gradient(build(SMALL, weights), batch, 3, NO_CLIP)
+    error = {}
+    for precision in ("fp32", "tf32"):
+        found = gradient(model, batch, 3, NO_CLIP, in_precision(card, precision))
+        pairs = [(found.tensors[name].cpu(), one) for name, one in exact.tensors.items()]
+        error[precision] = max(float((a - b).norm() / b.norm()) for a, b in pairs)
+    assert error["fp32"] < 1e-4
+    assert error["fp32"] < error["tf32"] < 0.02
+
+
+def test_a_whole_pass_is_computed_in_the_precision_of_its_device(batch, monkeypatch):
+    seen, inside = [], [False]
+
+    @contextlib.contextmanager
+    def products(_device):
+        inside[0] = True
+        yield
+        inside[0] = False
+
+    def loss_of(model, tokens):
+        seen.append(inside[0])
+        loss = summed_loss(model, tokens)
+        loss.register_hook(lambda _gradient: seen.append(inside[0]))
+        return loss
+
+    monkeypatch.setattr(Device, "products", products)
+    model = build(SMALL, initial_weights(bytes(32), SMALL))
+    differentiated(loss_of, model, (torch.from_numpy(batch), 1), CPU)
+    assert seen == [True, True]
+    assert not inside[0]
