@@ -3,9 +3,10 @@
 Owns: runs of the demo's model on the real program, with payloads of random signs, and their audits
 in processes of their own. Processor seconds of a round are the difference of two runs on the same
 path, by the rounds between them: starting costs the same. Short runs take numpy and torch, long
-ones compiled kernels. Audits of all runs take turns, and the least figures count; the first turn fills
-caches only. The archive of a demo is audited with its opening sets and without: the difference is their
-cost. Beside them stand forward and backward passes of all trainers, with one thread.
+ones compiled kernels. Audits of all runs take turns; the first turn only fills caches, and the
+least figure of the others counts. The archive of a demo is audited with its opening sets and
+without: the difference is their cost. Beside them stand forward and backward passes of all
+trainers, with one thread.
 Never: a gradient in the played runs; an auditor cannot tell. Next: `tests/support/played_runs.py`.
 """
 
