@@ -122,7 +122,7 @@ def audited(folders: dict[str, Path], num_turns: int) -> dict[str, Audited]:
             )
             seconds = time.monotonic() - start
             taken[name].append([seconds, *json.loads(done.stdout.splitlines()[-1])])
-    # What else a machine does only adds to these.
+    # Other work of the machine can only add to these.
     least = {name: np.min(turns[1:], axis=0).tolist() for name, turns in taken.items()}
     return {name: Audited(*one[:3], int(one[3]), int(one[4])) for name, one in least.items()}
 
