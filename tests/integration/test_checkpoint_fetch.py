@@ -43,7 +43,7 @@ PIECE = BlobId(20, BlobKind.PIECE, FIRST.hash)
 BYTES = DATA[FIRST.hash]
 
 QUICK = Patience(grace_seconds=2, floor_bytes_per_second=1e9, hedge_seconds=0.15)
-NO_HEDGE = Patience(grace_seconds=5, floor_bytes_per_second=1e9, hedge_seconds=30)
+NO_HEDGE = Patience(grace_seconds=60, floor_bytes_per_second=1e9, hedge_seconds=30)
 
 
 @dataclass
