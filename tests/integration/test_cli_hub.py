@@ -34,12 +34,12 @@ def port_of(hub):
     return int(hub.notes().partition("port=")[2].split()[0])
 
 
-def weights_of_round_four(bench, run, port):
+def last_weights(bench, run, port):
     """The members have ended, and accepted no connection before: only the hub has the weights."""
     out = bench.folder / "weights"
     where = ("--rpc", bench.rpc, "--from", f"http://127.0.0.1:{port}", "--out", out)
-    bench.cli.json("checkpoint", "fetch", run, "--round", 4, *where)
-    assert CheckpointFolder.open(out).manifest.round == 4
+    bench.cli.json("checkpoint", "fetch", run, "--round", ROUNDS, *where)
+    assert CheckpointFolder.open(out).manifest.round == ROUNDS
 
 
 def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, begin):
@@ -61,7 +61,9 @@ def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, 
         closed = [line for line in member.notes().splitlines() if "round_closed" in line]
         full = [line for line in closed if "included=[0, 1]" in line]
         assert len(full) >= ROUNDS - 1, member.notes()
-    weights_of_round_four(bench, run, port)
+        assert f"checkpoint_offered round={ROUNDS} missing=0" in member.notes()
+
+    last_weights(bench, run, port)
     hub.signal(signal.SIGTERM)
     code, _ = hub.end()
     assert code == 0, hub.notes()

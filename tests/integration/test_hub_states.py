@@ -1,5 +1,6 @@
 """Weights in a hub: what it takes of them, from whom, how much, and what is left after trouble."""
 
+import asyncio
 import contextlib
 import random
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from troth_client.hub.states import KeptStates
 from troth_client.participant.checkpoints import Checkpoints
 from troth_client.run_files.files import KeptFiles
 from troth_client.runtime.files import DiskFullError
+from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
 from troth_client.transport.errors import BlobRefusedError
@@ -21,6 +23,7 @@ from troth_client.transport.http import http_reader
 from troth_client.transport.quota import Quota
 from troth_client.transport.server import BlobServer, Extras
 from troth_coordinator.rules.ids import RoundIndex
+from troth_coordinator.rules.phase import Phase
 
 OLD, MIDDLE, NEW = (states.state(at, seed=at) for at in (10, 20, 30))
 CONFIG = states.CONFIG
@@ -156,22 +159,29 @@ class Member:
 
     def __init__(self, transport, shown, relay):
         self.chain = SimpleNamespace(watch=SimpleNamespace(latest=None))
-        self.state = SimpleNamespace(states=shown)
+        self.events = EventList()
+        self.state = SimpleNamespace(states=shown, stop=asyncio.Event(), events=self.events)
         self.submissions = SimpleNamespace(
             transport=transport, random=random.Random(1), relays=(relay,)
         )
         self.checkpoints = Checkpoints(self)
 
-    async def look(self, round_):
-        """Do what is due in a round; returns whether anything was."""
+    def see(self, round_, phase=Phase.COMMIT):
+        """Look at the chain, on which the weights of `NEW` are the newest."""
         run = views.run_view(
+            phase=phase,
             config_hash=CONFIG.config_hash(),
             root=NEW.root,
             root_round=RoundIndex(30),
             root_cursor=3000,
             round=RoundIndex(round_),
         )
-        view = self.chain.watch.latest = views.network(run=run)
+        self.chain.watch.latest = views.network(run=run)
+        return self.chain.watch.latest
+
+    async def look(self, round_):
+        """Do what is due in a round; returns whether anything was."""
+        view = self.see(round_)
         is_due = self.checkpoints.is_offer_due(view)
         if is_due:
             await self.checkpoints.offer(view)
@@ -229,3 +239,42 @@ async def test_what_a_quota_refuses_comes_with_the_next_rounds_and_all_again_aft
         quota.renew()
         assert await start().look(36)
         assert hub.num_held(NEW) == NUM_PIECES
+
+
+async def test_the_last_weights_are_offered_before_a_member_ends(tmp_path, monkeypatch):
+    """Nobody looks any more, so what a busy hub refused is offered again at once."""
+    monkeypatch.setattr("troth_client.transport.server._MAX_PIECES", 2)
+    hub = Hub(tmp_path / "hub")
+    async with offering(tmp_path, hub, 2 * ROOM) as (_, start):
+        member = start()
+        for stops, phase in ((True, Phase.FINISHED), (False, Phase.HALTED)):
+            member.see(31, phase)
+            (member.state.stop.set if stops else member.state.stop.clear)()
+            await member.checkpoints.complete()
+            assert hub.num_held(NEW) == 0
+        member.see(31, Phase.FINISHED)
+        await member.checkpoints.complete()
+        assert hub.num_held(NEW) == NUM_PIECES
+        assert offered(member) == [(30, 0)]
+        again = start()
+        again.see(31, Phase.FINISHED)
+        await again.checkpoints.complete()
+        assert offered(again) == [(30, 0)]
+
+
+async def test_a_hub_that_takes_no_more_keeps_no_member_from_ending(tmp_path):
+    hub = Hub(tmp_path / "hub", is_told=False)
+    async with offering(tmp_path, hub, NUM_BYTES // 2) as (_, start):
+        member = start()
+        member.see(31, Phase.FINISHED)
+        async with asyncio.timeout(60):
+            await member.checkpoints.complete()
+        ((round_, missing),) = offered(member)
+        assert round_ == 30
+        assert missing == NUM_PIECES - hub.num_held(NEW) > 0
+
+
+def offered(member):
+    """Return round and missing pieces of each event that says so."""
+    found = member.events.named("checkpoint_offered")
+    return [(event["round"], event["missing"]) for event in found]

@@ -60,6 +60,8 @@ OF_A_PARTICIPANT: Final = frozenset(
         "healed",
         "checkpoint_made",
         "checkpoint_failed",
+        "offering",
+        "checkpoint_offered",
         "file_damaged",
         "slower_path",
         "disk_full",

@@ -21,6 +21,7 @@ from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.offering import AT_A_TIME, Pushed, offer
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
 
@@ -96,6 +97,31 @@ class Checkpoints:
         for relay in list(self._rest):
             await self._offer_to(relay, pieces)
 
+    async def complete(self) -> None:
+        """Offer the last checkpoint of a finished run before we end: no member may be left then.
+
+        It ends when each relay has all of it, or takes no more, or a stop is asked for.
+        """
+        view, state = self._member.chain.watch.latest, self._member.state
+        if view.run.phase != Phase.FINISHED or state.stop.is_set():
+            return
+        if self.is_due(view):
+            await self.make(view)
+        relays = self._member.submissions.relays
+        if not relays or not self.is_offer_due(view):
+            return
+        state.events.emit("offering", round=view.run.root_round, to=list(relays))
+        await self.offer(view)
+        before, left = -1, self._num_left()
+        while left and left != before and not state.stop.is_set():
+            await self.offer(view)
+            before, left = left, self._num_left()
+        state.events.emit("checkpoint_offered", round=view.run.root_round, missing=left)
+
+    def _num_left(self) -> int:
+        """Return how many pieces the relays have not taken."""
+        return sum(map(len, self._rest.values()))
+
     async def _offer_to(self, relay: str, pieces: PieceList) -> None:
         """Offer a relay once what it may lack, and note what it did not take.
 
@@ -104,11 +130,17 @@ class Checkpoints:
         """
         pushed, transport = Pushed(relay), self._member.submissions.transport
         state, rest, left = pieces.state, self._rest[relay], list[bytes]()
+        stop = self._member.state.stop
         # A hub reads the shapes from the config, and learns from the list which pieces there are.
         await offer(transport, BlobId(0, BlobKind.CONFIG, state.config_hash), pushed)
         await offer(transport, BlobId(state.round, BlobKind.PIECES, pieces.root), pushed)
         goes_on = pushed.has_taken
-        while rest and goes_on and self._newest(self._member.chain.watch.latest) is pieces:
+        while (
+            rest
+            and goes_on
+            and not stop.is_set()
+            and self._newest(self._member.chain.watch.latest) is pieces
+        ):
             batch, rest = rest[:AT_A_TIME], rest[AT_A_TIME:]
             answers = [Pushed(relay) for _ in batch]
             offered = (BlobId(0, BlobKind.PIECE, hash_) for hash_ in batch)

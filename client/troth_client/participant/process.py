@@ -38,6 +38,7 @@ from troth_client.participant.assembly import (
     early_parts,
     joined,
 )
+from troth_client.participant.checkpoints import Checkpoints
 from troth_client.participant.ending import ParticipantEnd, conclude
 from troth_client.participant.joining import announce, join, known_place
 from troth_client.participant.learning import learner_of
@@ -152,8 +153,10 @@ async def participate(
             await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
-        await complete_ledger(supervisor.member, settings.ledger)
-        return conclude(supervisor.member, settings, view)
+        member = supervisor.member
+        await _interruptible(member, Checkpoints(member).complete)
+        await complete_ledger(member, settings.ledger)
+        return conclude(member, settings, view)
 
 
 def _bound_threads(number: int | None) -> None:
