@@ -110,8 +110,6 @@ class Caller:
         # The same keys on both: a program that logs a key spends units on its digits.
         self.key, self.to = Keypair.from_seed(bytes([8]) * 32), Pubkey.from_bytes(bytes([7]) * 32)
         launcher.airdrop(self.key.pubkey(), 100 * SOL)
-        latest = self("getLatestBlockhash", {"commitment": "confirmed"})["result"]["value"]
-        self.blockhash = Hash.from_string(latest["blockhash"])
         self.good = self.sign(
             set_compute_unit_price(1_000),
             pay(self.key, self.to, SOL),
@@ -123,6 +121,12 @@ class Caller:
     def __call__(self, method, *params):
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
         return self.http.post(self.url, json=body).json()
+
+    @property
+    def blockhash(self):
+        """The newest: on a loaded machine those of a minute ago are forgotten."""
+        latest = self("getLatestBlockhash", CONFIRMED)["result"]["value"]
+        return Hash.from_string(latest["blockhash"])
 
     def sign(self, *instructions, signer=None, blockhash=None):
         return signed(instructions, [signer or self.key], blockhash or self.blockhash)

@@ -57,11 +57,14 @@ class HostileServer:
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
+        lengths = (
             int(line.split(b":")[1])
             for line in head.split(b"\r\n")
             if line.lower().startswith(b"content-length:")
         )
+        length = next(lengths, None)
+        if length is None:  # the question whether it is a websocket
+            raise ConnectionError
         request = json.loads(await reader.readexactly(length))
         self.requests.append(request)
         answer = self.answer(request)
