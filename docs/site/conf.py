@@ -21,7 +21,7 @@ html_title = f"troth {version}"
 extensions = ["myst_nb"]
 root_doc = "README"
 include_patterns = ["*.md", "*/README.md", "docs/*.md", "docs/**/*.md", "notebooks/*.ipynb"]
-include_patterns += ["tests/*/README.md"]
+include_patterns += ["scripts/*/README.md", "tests/*/README.md"]
 exclude_patterns = [".*", "build", "target"]
 suppress_warnings = ["myst.header"]  # a table of the README has a heading of its own
 myst_heading_anchors = 4
@@ -56,7 +56,7 @@ SECTIONS = {
     "Reference": ("docs/reference/*", "docs/glossary"),
     "Protocol": ("docs/protocol", "docs/threat-model", "docs/faults", "docs/simulation"),
     "Decisions": ("docs/decisions/README", "docs/decisions/*"),
-    "Code": ("docs/layout", "*/README", "tests/*/README"),
+    "Code": ("docs/layout", "*/README", "scripts/*/README", "tests/*/README"),
     "Project": ("docs/results", "docs/*", "CONTRIBUTING", "SECURITY", "CHANGELOG", "*"),
 }
 """The tree of pages. A pattern adds what no entry before it named: a new page finds a place."""

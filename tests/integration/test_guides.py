@@ -123,7 +123,7 @@ def looks_after_it(launcher):
     """Guide run.md, section "While it runs"."""
     for line in commands_of(RUN, "While it runs"):
         if "--watch" in line:
-            shown = launcher.types(f"timeout --signal=INT 5 {line} || true")
+            shown = launcher.types(f"timeout --signal=INT 20 {line} || true")
             assert "round" in shown
         elif "case reverse" in line:
             assert "council.json" in launcher.is_refused(line)
