@@ -16,8 +16,9 @@ from troth_audit.replay.series import Lines
 from troth_cli.workflows.audit import auditor_of
 from troth_cli.workflows.audit_inputs import Asked, gather
 
-EARLY = 70
-"""By then every ring of the run is full."""
+EARLY = 30
+"""By then every ring of the run is full, and the longest window over."""
+SHORT = {"ring": 8, "rounds_per_epoch": 10, "residual_rounds": 10}
 ROUNDS = 3 * EARLY + 10
 
 
@@ -56,8 +57,8 @@ def names(thing: object) -> Iterator[str]:
 def archive(data, tmp_path_factory) -> Path:
     """A long run, whose payloads nobody computed."""
     folder = tmp_path_factory.mktemp("played")
-    run = PlayedRun(settings_of(data[1], ROUNDS).config, data[1], ROUNDS, folder)
-    assert 2 * run.params.ring < EARLY
+    run = PlayedRun(settings_of(data[1], ROUNDS).config, data[1], ROUNDS, folder, **SHORT)
+    assert 2 * max(run.params.ring, run.params.residual_rounds) < EARLY
     run.play_all()
     asyncio.run(run.archive())
     return folder

@@ -44,10 +44,13 @@ NUM_TRAINERS = 4
 class PlayedRun(RoundDriver):
     """A run whose members commit real headers and payloads of random signs.
 
-    Every byte that an audit needs is written under `folder` as an archive has it.
+    Every byte that an audit needs is written under `folder` as an archive has it. `changes` are
+    those of the run's parameters.
     """
 
-    def __init__(self, config: RunConfig, manifest: Manifest, rounds: int, folder: Path) -> None:
+    def __init__(
+        self, config: RunConfig, manifest: Manifest, rounds: int, folder: Path, **changes: int
+    ) -> None:
         self.config, self.folder = config.with_manifest(manifest.hash), folder
         self.order = SequenceOrder(manifest.num_sequences, manifest.hash)
         self.weights: dict[str, torch.Tensor] = {}
@@ -65,6 +68,7 @@ class PlayedRun(RoundDriver):
             p_new_ppm=0,
             sequences_per_payload=config.train.sequences_per_payload,
             checkpoint_every=5,
+            **changes,
         )
 
     def play_all(self) -> None:
