@@ -272,6 +272,11 @@ async def test_a_hub_that_takes_no_more_keeps_no_member_from_ending(tmp_path):
         ((round_, missing),) = offered(member)
         assert round_ == 30
         assert missing == NUM_PIECES - hub.num_held(NEW) > 0
+        member.submissions.relays = ("http://127.0.0.1:9",)
+        away = Checkpoints(member)
+        async with asyncio.timeout(60):
+            await away.complete()
+        assert offered(member)[1:] == [(30, NUM_PIECES)]
 
 
 def offered(member):

@@ -45,7 +45,14 @@ class Checkpoints:
 
     async def make(self, view: NetworkView) -> None:
         """Write the newest checkpoint, show it to others, and announce it."""
-        wanted, state = newest_state(view.run), self._member.state
+        wanted = newest_state(view.run)
+        folder = await self._make(wanted)
+        if folder is not None and wanted.round > 0:  # the program has no account for w_0
+            await self._announce(wanted, folder)
+
+    async def _make(self, wanted: CommittedState) -> CheckpointFolder | None:
+        """Write a checkpoint and show it; None where that was not possible, which is an event."""
+        state = self._member.state
         self._tried = (wanted.round, wanted.root)
         began = state.runtime.seconds()
         try:
@@ -58,17 +65,16 @@ class Checkpoints:
             )
         except (PieceListError, CheckpointError, DiskFullError, FolderInUseError) as error:
             state.events.emit("checkpoint_failed", round=wanted.round, reason=str(error))
-            return
+            return None
         if folder is None:
-            return
+            return None
         state.states.show_checkpoint(folder)
         now = state.runtime.seconds()
         took = None if began is None or now is None else round(now - began, 3)
         state.events.emit(
             "checkpoint_made", round=wanted.round, root=wanted.root.hex(), seconds=took
         )
-        if wanted.round > 0:  # the program has no account for the first weights
-            await self._announce(wanted, folder)
+        return folder
 
     def is_offer_due(self, view: NetworkView) -> bool:
         """Tell whether the newest checkpoint is here and a relay may lack some of it.
@@ -100,15 +106,16 @@ class Checkpoints:
     async def complete(self) -> None:
         """Offer the last checkpoint of a finished run before we end: no member may be left then.
 
-        It ends when each relay has all of it, or takes no more, or a stop is asked for.
+        It ends when each relay has all of it, or takes no more, or a stop is asked for. The chain
+        is neither asked nor told: it may be away.
         """
         view, state = self._member.chain.watch.latest, self._member.state
-        if view.run.phase != Phase.FINISHED or state.stop.is_set():
+        relays = self._member.submissions.relays
+        if view.run.phase != Phase.FINISHED or state.stop.is_set() or not relays:
             return
         if self.is_due(view):
-            await self.make(view)
-        relays = self._member.submissions.relays
-        if not relays or not self.is_offer_due(view):
+            await self._make(newest_state(view.run))
+        if not self.is_offer_due(view):
             return
         state.events.emit("offering", round=view.run.root_round, to=list(relays))
         await self.offer(view)

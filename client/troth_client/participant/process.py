@@ -154,9 +154,10 @@ async def participate(
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
         member = supervisor.member
-        await _interruptible(member, Checkpoints(member).complete)
         await complete_ledger(member, settings.ledger)
-        return conclude(member, settings, view)
+        end = conclude(member, settings, view)
+        await _interruptible(member, Checkpoints(member).complete)
+        return end
 
 
 def _bound_threads(number: int | None) -> None:
