@@ -82,7 +82,7 @@ from troth_coordinator.chain.sharing import SharingRpc
 from troth_coordinator.chain.subscription import RunPushes, websocket_url
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
-from troth_coordinator.rules.view import RunView
+from troth_coordinator.rules.view import NetworkView, RunView
 
 T = TypeVar("T")
 
@@ -153,11 +153,15 @@ async def participate(
             await announce(owner, announced, transport.endpoint, events)
         stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
         view = await _interruptible(supervisor.member, supervisor.run)
-        member = supervisor.member
-        await complete_ledger(member, settings.ledger)
-        end = conclude(member, settings, view)
-        await _interruptible(member, Checkpoints(member).complete)
-        return end
+        return await _end(supervisor.member, settings, view)
+
+
+async def _end(member: Member, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
+    """Complete the ledger, export the weights, and offer them: that may take long."""
+    await complete_ledger(member, settings.ledger)
+    end = conclude(member, settings, view)
+    await _interruptible(member, Checkpoints(member).complete)
+    return end
 
 
 def _bound_threads(number: int | None) -> None:
