@@ -14,6 +14,8 @@ from troth_client.telemetry.board import Board
 from troth_coordinator.rules.params_view import ParamsView
 
 MIN_PATIENCE_SECONDS = 60.0
+START_SECONDS = 300.0
+"""From a slow disk PyTorch and its CUDA libraries may take minutes to load, before any event."""
 NUM_VOID_ROUNDS = 3
 """Number of rounds that may close void before a run halts and restarts (protocol section 1)."""
 
@@ -35,7 +37,7 @@ class Watch:
     folder: Path
     patience_seconds: float
     now: Callable[[], float] = time.monotonic
-    _seen: tuple[int, int] = (-1, -1)
+    _seen: tuple[int, int, int] = (-1, -1, -1)
     _since: float = field(default=0.0)
 
     def check(self, board: Board, exit_codes: Mapping[str, int | None]) -> None:
@@ -46,12 +48,17 @@ class Watch:
         for name, code in exit_codes.items():
             if code:
                 raise self._failed(board, name, code)
-        progress = (board.round, sum(code is not None for code in exit_codes.values()))
+        num_ended = sum(code is not None for code in exit_codes.values())
+        progress = (board.round, num_ended, len(board.peers))
         if progress != self._seen:
             self._seen, self._since = progress, self.now()
         waited = self.now() - self._since
-        if waited > self.patience_seconds:
+        if waited > self._patience(board):
             raise self._stuck(board, waited)
+
+    def _patience(self, board: Board) -> float:
+        longest = self.patience_seconds
+        return longest if board.peers else max(START_SECONDS, longest)
 
     def _failed(self, board: Board, name: str, code: int) -> TrainerFailedError:
         line = board.peers.get(name)
@@ -66,8 +73,9 @@ class Watch:
 
     def _stuck(self, board: Board, waited: float) -> NoProgressError:
         states = ", ".join(f"{name} {line.state}" for name, line in sorted(board.peers.items()))
+        what = "a round to close" if board.peers else "a participant to start"
         return NoProgressError(
-            f"a round to close within {self.patience_seconds:.0f} s",
+            f"{what} within {self._patience(board):.0f} s",
             f"none for {waited:.0f} s in {board.phase.lower()} of round {board.round} ({states})",
             f"Read the event logs in {self.folder}; on a busy machine try --slot-ms 400.",
         )

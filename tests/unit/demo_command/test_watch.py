@@ -6,7 +6,12 @@ import pytest
 
 from troth_cli.demo.errors import NoProgressError, TrainerFailedError
 from troth_cli.demo.options import DemoOptions
-from troth_cli.demo.progress import MIN_PATIENCE_SECONDS, Watch, patience_seconds
+from troth_cli.demo.progress import (
+    MIN_PATIENCE_SECONDS,
+    START_SECONDS,
+    Watch,
+    patience_seconds,
+)
 from troth_client.telemetry.board import Board
 
 FOLDER = Path("runs/demo")
@@ -59,12 +64,35 @@ def test_no_closed_round_for_too_long_is_an_error_with_the_states(stopwatch):
 
 def test_other_events_are_no_progress(stopwatch):
     board, one = Board(), watch(stopwatch)
+    board.take({"event": "cranked", "peer": "trainer-0", "fee": 5_000})
     one.check(board, {"trainer-0": None})
     with pytest.raises(NoProgressError):
-        for _ in range(100):
+        for _ in range(61):
             stopwatch.seconds += 1.0
             board.take({"event": "cranked", "peer": "trainer-0", "fee": 5_000})
             one.check(board, {"trainer-0": None})
+
+
+def test_nobody_who_has_started_yet_is_waited_for_longer(stopwatch):
+    board, one = Board(), watch(stopwatch)
+    one.check(board, {"trainer-0": None})
+    stopwatch.seconds += START_SECONDS
+    one.check(board, {"trainer-0": None})
+    stopwatch.seconds += 1.0
+    with pytest.raises(NoProgressError, match="a participant to start within 300 s"):
+        one.check(board, {"trainer-0": None})
+
+
+def test_each_participant_that_starts_is_progress(stopwatch):
+    board, one = Board(), watch(stopwatch)
+    for name in ("trainer-0", "trainer-1", "witness-0"):
+        board.take({"event": "computing", "peer": name})
+        one.check(board, {"trainer-0": None})
+        stopwatch.seconds += 59.0
+    one.check(board, {"trainer-0": None})
+    stopwatch.seconds += 2.0
+    with pytest.raises(NoProgressError, match="a round to close within 60 s"):
+        one.check(board, {"trainer-0": None})
 
 
 def test_a_trainer_that_ends_well_is_progress(stopwatch):
