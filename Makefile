@@ -3,9 +3,11 @@ SHELL := /bin/bash
 VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# A file stays on one worker. Tests with processes wait much, so four workers keep two cores busy.
+# A file stays on one worker. Tests with processes wait much, so four workers keep two cores busy;
+# long ones are whole runs of many processes, and would keep each other waiting.
 WORKERS ?= 4
-PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+LONG_WORKERS ?= 3
+SHARED := --dist loadfile --no-loadscope-reorder
 # Every test process, and every process that a test starts, would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -26,10 +28,10 @@ audit: $(VENV)/.train ## check the run of the newest demo from its archive: ever
 	env -u TROTH_RPC $(BIN)/troth audit --archive $(DEMO)/archive
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests
-	$(PYTEST) $(PARALLEL) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)
+	$(PYTEST) -n $(WORKERS) $(SHARED) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)
 
 long: $(VENV)/.dev ## the tests that make test leaves to make check, each marked with the reason
-	$(PYTEST) $(PARALLEL) -m "long and not nightly"
+	$(PYTEST) -n $(LONG_WORKERS) $(SHARED) -m "long and not nightly"
 
 # Who loses a stake is decided here: no line or branch without a test. What may be contested is
 # what the program accepts, so that test needs the program.
