@@ -32,8 +32,9 @@ pytestmark = [pytest.mark.validator, pytest.mark.processes]
 PUBLIC_TIME = pytest.mark.nightly(reason="ten rounds at public slot time are three minutes")
 ANY_LOSS = -(10**9)
 """Five rounds are too few for a loss that falls for certain."""
+SHORT = pytest.mark.long(reason="a whole demo, on a chain that needs a core of its own")
 RUNS = [
-    pytest.param(100, 5, ANY_LOSS, id="short"),
+    pytest.param(100, 5, ANY_LOSS, id="short", marks=SHORT),
     pytest.param(400, 10, 20_000, id="public-slot-time", marks=PUBLIC_TIME),
 ]
 CLEARED = AuditOutcome.CLEARED
