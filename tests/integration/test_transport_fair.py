@@ -14,6 +14,7 @@ from troth_client.transport.places import Places
 FLOOD, HONEST = "127.0.0.1", "127.0.0.2"
 BLOB, DATA = blobs.payload(leaves=40)
 PATIENT = Patience(grace_seconds=60)
+SOON = 20  # long before a silent caller would lose its place
 """Nothing is cut off for its slowness here: only fairness can help the honest caller."""
 
 
@@ -71,7 +72,7 @@ FLOODS = pytest.mark.parametrize(
 @FLOODS
 async def test_connections_from_one_address_delay_nobody(ours, num, said):
     ours.hold(LARGE, LARGE_DATA)
-    async with flood(ours, num, said), asyncio.timeout(20):
+    async with flood(ours, num, said), asyncio.timeout(SOON):
         assert await honest_fetch(ours) == DATA
 
 
@@ -89,7 +90,7 @@ async def test_the_same_connections_keep_others_out_where_nobody_gives_up_a_plac
 
 async def test_readers_that_never_read_block_nobody(ours):
     ours.hold(LARGE, LARGE_DATA)
-    async with flood(ours, 100, ASKING), asyncio.timeout(20):
+    async with flood(ours, 100, ASKING), asyncio.timeout(SOON):
         for _ in range(8):
             assert await honest_fetch(ours) == DATA
 
@@ -98,7 +99,7 @@ async def test_pushes_that_stall_block_no_push_from_elsewhere(ours):
     wanted, data = blobs.payload(leaves=2, seed=4)
     ours.expect(wanted, len(data), bytes)
     head = f"POST /v1/{wanted.address} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
-    async with flood(ours, 20, head.encode()), asyncio.timeout(20):
+    async with flood(ours, 20, head.encode()), asyncio.timeout(SOON):
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", URL(ours.endpoint).port, local_addr=(HONEST, 0)
         )

@@ -36,9 +36,9 @@ from troth_client.transport.wire import Partial
 from troth_coordinator.chain.client import CoordinatorClient
 
 (s3,) = FIXTURES
-PATIENT = 60.0
+PATIENT = 60.0  # a machine under load answers late
 QUICK = Patience(grace_seconds=2.0, floor_bytes_per_second=1e9, hedge_seconds=0.15)
-NO_HEDGE = Patience(grace_seconds=60, floor_bytes_per_second=1e9, hedge_seconds=30)
+NO_HEDGE = Patience(grace_seconds=PATIENT, floor_bytes_per_second=1e9, hedge_seconds=30)
 BLOB, DATA = blobs.payload(leaves=200)
 PREFIX = f"{BUCKET}/run-1"
 

@@ -3,7 +3,7 @@
 Owns: when to make one, the announcement, and which hub or store still lacks some of it.
 Never: delays a round: the weights of a round are on disk before the round begins, and a thread
 makes files of them.
-Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot.
+Next: `checkpoint/making.py`; `housekeeping.py` calls this once a slot, `process.py` at the end.
 """
 
 import asyncio
@@ -119,10 +119,10 @@ class Checkpoints:
             return
         state.events.emit("offering", round=view.run.root_round, to=list(relays))
         await self.offer(view)
-        before, left = -1, self._num_left()
-        while left and left != before and not state.stop.is_set():
+        before = 0
+        while (left := self._num_left()) != before and not state.stop.is_set():
+            before = left
             await self.offer(view)
-            before, left = left, self._num_left()
         state.events.emit("checkpoint_offered", round=view.run.root_round, missing=left)
 
     def _num_left(self) -> int:
