@@ -68,3 +68,21 @@ def test_two_members_that_listen_nowhere_train_over_a_hub_that_is_killed(bench, 
     code, _ = hub.end()
     assert code == 0, hub.notes()
     assert "hub_ended" in hub.notes()
+
+
+def test_a_hub_that_hangs_at_the_end_keeps_nobody_and_costs_no_weights(bench, begin):
+    """It is stopped after the last round has closed; the members end by themselves."""
+    rounds = ("schedule.rounds=2", "schedule.warmup_rounds=0", "chain.checkpoint_every=2")
+    run = bench.create(*PATIENT, *UNSAMPLED, *rounds)
+    hub = begin(hub_arguments(bench, run), "hub")
+    outbound = ("--hub", f"http://127.0.0.1:{port_of(hub)}")
+    members = [begin((*bench.join_arguments(run, key), *outbound), key) for key in ("a", "b")]
+    for member in members:
+        member.wait_for("round_closed round=1")
+    hub.signal(signal.SIGSTOP)
+    for member in members:
+        code, values = member.end()
+        assert code == 0, member.notes()
+        assert values["weights"]
+        assert "checkpoint_offered" in member.notes()
+    hub.signal(signal.SIGCONT)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from support import disks, showing, states, views
+from support.holders import Hostile
 
 from troth_attestation.pieces import list_bytes
 from troth_client.hub.keeping import BoundedFiles
@@ -30,6 +31,7 @@ CONFIG = states.CONFIG
 NUM_BYTES = NEW.pieces.num_bytes + list_bytes(NEW.shapes)
 NUM_PIECES = len(NEW.piece_bytes())
 ROOM = 2 * NUM_BYTES
+SOON = 10  # seconds; an offer that nobody answers is tried three times, 5 seconds each
 
 
 class Hub:
@@ -281,3 +283,24 @@ async def test_a_hub_that_takes_no_more_keeps_no_member_from_ending(tmp_path):
 def missing_of(member):
     """Return how many pieces each event says that relays did not take."""
     return [event["missing"] for event in member.events.named("checkpoint_offered")]
+
+
+async def test_a_stop_ends_the_offer_to_a_hub_that_never_answers(tmp_path):
+    """It accepts connections and reads; a whole patience for each piece would be hours."""
+    asked = asyncio.Event()
+
+    async def swallows(_holder, _writer, _head):
+        asked.set()
+        await asyncio.Event().wait()
+
+    hub = Hub(tmp_path / "hub")
+    async with offering(tmp_path, hub, ROOM) as (_, start), Hostile(swallows) as silent:
+        member = start()
+        member.submissions.relays = (silent.endpoint,)
+        member.see(31, Phase.FINISHED)
+        ending = asyncio.create_task(Checkpoints(member).complete())
+        async with asyncio.timeout(SOON):
+            await asked.wait()
+            member.state.stop.set()
+            await ending
+        assert missing_of(member) == [NUM_PIECES]

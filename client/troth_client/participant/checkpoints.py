@@ -16,6 +16,7 @@ from troth_client.checkpoint.errors import CheckpointError
 from troth_client.checkpoint.folder import CheckpointFolder
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
+from troth_client.runtime.base import end
 from troth_client.runtime.files import DiskFullError, FolderInUseError
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.offering import AT_A_TIME, Pushed, offer
@@ -118,12 +119,23 @@ class Checkpoints:
         if not self.is_offer_due(view):
             return
         state.events.emit("offering", round=view.run.root_round, to=list(relays))
-        await self.offer(view)
+        offering = asyncio.ensure_future(self._offer_again(view))
+        stopping = asyncio.ensure_future(state.stop.wait())
+        try:
+            await asyncio.wait((offering, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if offering.done():
+                offering.result()
+        finally:
+            await end(offering, stopping)
+        state.events.emit("checkpoint_offered", round=view.run.root_round, missing=self._num_left())
+
+    async def _offer_again(self, view: NetworkView) -> None:
+        """Offer until nothing is left, or nobody takes any of it."""
         before = 0
-        while (left := self._num_left()) != before and not state.stop.is_set():
+        await self.offer(view)
+        while (left := self._num_left()) != before:
             before = left
             await self.offer(view)
-        state.events.emit("checkpoint_offered", round=view.run.root_round, missing=left)
 
     def _num_left(self) -> int:
         """Return how many pieces the relays have not taken."""
@@ -137,17 +149,11 @@ class Checkpoints:
         """
         pushed, transport = Pushed(relay), self._member.submissions.transport
         state, rest, left = pieces.state, self._rest[relay], list[bytes]()
-        stop = self._member.state.stop
         # A hub reads the shapes from the config, and learns from the list which pieces there are.
         await offer(transport, BlobId(0, BlobKind.CONFIG, state.config_hash), pushed)
         await offer(transport, BlobId(state.round, BlobKind.PIECES, pieces.root), pushed)
         goes_on = pushed.has_taken
-        while (
-            rest
-            and goes_on
-            and not stop.is_set()
-            and self._newest(self._member.chain.watch.latest) is pieces
-        ):
+        while rest and goes_on and self._newest(self._member.chain.watch.latest) is pieces:
             batch, rest = rest[:AT_A_TIME], rest[AT_A_TIME:]
             answers = [Pushed(relay) for _ in batch]
             offered = (BlobId(0, BlobKind.PIECE, hash_) for hash_ in batch)
