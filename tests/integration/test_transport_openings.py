@@ -21,8 +21,8 @@ from troth_client.transport.errors import FetchError
 from troth_client.transport.exchange import Patience
 from troth_client.transport.http import http_transport
 
-QUICK = Patience(grace_seconds=0.6, floor_bytes_per_second=1e9, hedge_seconds=0.15)
-NO_HEDGE = Patience(grace_seconds=0.6, floor_bytes_per_second=1e9, hedge_seconds=30)
+QUICK = Patience(grace_seconds=2.0, floor_bytes_per_second=1e9, hedge_seconds=0.15)
+NO_HEDGE = Patience(grace_seconds=2.0, floor_bytes_per_second=1e9, hedge_seconds=30)
 AUDIT = opened.opened()
 DATA = AUDIT.data
 HALF = len(DATA) // 2
@@ -329,7 +329,7 @@ async def test_a_refused_set_is_not_uploaded():
 async def test_a_hostile_receiver_keeps_nobody(behave):
     async with Hostile(behave) as holder, http_transport("127.0.0.1", 0, patience=QUICK) as ours:
         ours.show(Shows())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             (result,) = await ours.offer(AUDIT.blob, [holder.endpoint])
     assert result.error is not None
 

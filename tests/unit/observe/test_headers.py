@@ -19,7 +19,7 @@ from troth_coordinator.rules.config import RunConfig
 
 NAT = 10**6
 ME = 6
-QUICK = Patience(grace_seconds=0.3, hedge_seconds=0.1)
+QUICK = Patience(grace_seconds=1.5, hedge_seconds=0.1)
 NO_CONFIG = bytes(32)
 
 

@@ -21,7 +21,7 @@ ME = 6
 LOSS = 3 * NAT
 MADE = replace(HEADER, mean_loss=LOSS, index=ME)
 SIGNED = headers.encode(MADE) + headers.sign(MADE, SEED)
-QUICK = Patience(grace_seconds=0.3, hedge_seconds=0.1)
+QUICK = Patience(grace_seconds=1.5, hedge_seconds=0.1)
 
 
 def round_of(header=MADE):
