@@ -6,6 +6,7 @@ Next: `commands/`.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Final, cast
 
@@ -53,13 +54,8 @@ Command = TyperCommand | TyperGroup
 class LazyCommands(Mapping[str, Command]):
     """The commands by name; reading one imports its module."""
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Command] = {}
-
     def __getitem__(self, name: str) -> Command:
-        if name not in self._loaded:
-            self._loaded[name] = _load(name, _MODULES[name])
-        return self._loaded[name]
+        return _load(name, _MODULES[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(_MODULES)
@@ -89,7 +85,9 @@ def _new_app() -> typer.Typer:
     )
 
 
+@cache
 def _load(name: str, module: str) -> Command:
+    """Import a command, once a process: to register a group again would add its parts once more."""
     app = _new_app()
     import_module(f"troth_cli.commands.{module}").register(app)
     return cast(Command, typer.main.get_group(app).commands[name])

@@ -11,6 +11,7 @@ from support.cli import process
 
 from troth_cli import main as entry
 from troth_cli.app import build
+from troth_cli.commands import run
 from troth_cli.tree import leaves
 
 # Not pydantic: recent releases of typer import it themselves.
@@ -38,6 +39,13 @@ def test_every_command_explains_itself_and_has_json_config_and_debug(cli, words)
     for param in COMMANDS[words].params:
         assert getattr(param, "help", None), (words, param.name)
         assert param.param_type_name == "argument" or param.opts[0] in done.out
+
+
+def test_a_group_has_each_part_once_however_often_the_command_line_runs(cli):
+    names = [one.name for one in run.GROUP.registered_commands]
+    cli.ok("run", "--help")
+    cli.ok("run", "--help")
+    assert [one.name for one in run.GROUP.registered_commands] == names
 
 
 def test_the_issue_names_these_commands():
