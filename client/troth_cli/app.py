@@ -17,7 +17,7 @@ _ABOUT: Final = """Strangers train one model together; work that was not done co
 
 Every command has --json for one JSON object on stdout and --config for a TOML file."""
 
-_MODULES: Final = {
+MODULES: Final = {
     "demo": "demo",
     "join": "participation",
     "witness": "participation",
@@ -55,13 +55,13 @@ class LazyCommands(Mapping[str, Command]):
     """The commands by name; reading one imports its module."""
 
     def __getitem__(self, name: str) -> Command:
-        return _load(name, _MODULES[name])
+        return _load(name, MODULES[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        return iter(MODULES)
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return len(MODULES)
 
 
 def build() -> TyperGroup:
@@ -87,7 +87,7 @@ def _new_app() -> typer.Typer:
 
 @cache
 def _load(name: str, module: str) -> Command:
-    """Import a command, once a process: to register a group again would add its parts once more."""
+    """Import a command and let typer read its options, once a process."""
     app = _new_app()
     import_module(f"troth_cli.commands.{module}").register(app)
     return cast(Command, typer.main.get_group(app).commands[name])

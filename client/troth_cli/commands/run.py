@@ -27,8 +27,6 @@ GROUP = typer.Typer(name="run", help="Create a run and look after it.", no_args_
 
 def register(app: typer.Typer) -> None:
     """Add the group to the program."""
-    init.register(GROUP)
-    economics.register(GROUP)
     app.add_typer(GROUP)
 
 
@@ -343,3 +341,8 @@ def _as_authority(
         output.result(values, f"{done} Phase {values['phase']}, pool {sol(view.reward_pool)}.")
 
     run_async(work())
+
+
+# The help lists commands in this order: those of this module first.
+init.register(GROUP)
+economics.register(GROUP)

@@ -38,11 +38,10 @@ class TopUpOptions(AsOwner):
 
 def register(app: typer.Typer) -> None:
     """Add the group to the program."""
-    command(GROUP, "show", AsOwner)(show)
-    command(GROUP, "top-up", TopUpOptions)(top_up)
     app.add_typer(GROUP)
 
 
+@command(GROUP, "show", AsOwner)
 def show(options: AsOwner, output: Output) -> None:
     """Show the deposit, the least to stay with, what has not vested or is due, and every fine.
 
@@ -80,6 +79,7 @@ def show(options: AsOwner, output: Output) -> None:
     run_async(work())
 
 
+@command(GROUP, "top-up", TopUpOptions)
 def top_up(options: TopUpOptions, output: Output) -> None:
     """Add to the stake. If fines had made it too small, a running `troth join` then comes back.
 

@@ -4,14 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 from support.cli import process
 
 from troth_cli import main as entry
-from troth_cli.app import build
-from troth_cli.commands import run
+from troth_cli.app import MODULES, build
 from troth_cli.tree import leaves
 
 # Not pydantic: recent releases of typer import it themselves.
@@ -41,11 +42,16 @@ def test_every_command_explains_itself_and_has_json_config_and_debug(cli, words)
         assert param.param_type_name == "argument" or param.opts[0] in done.out
 
 
-def test_a_group_has_each_part_once_however_often_the_command_line_runs(cli):
-    names = [one.name for one in run.GROUP.registered_commands]
-    cli.ok("run", "--help")
-    cli.ok("run", "--help")
-    assert [one.name for one in run.GROUP.registered_commands] == names
+@pytest.mark.parametrize("module", sorted(set(MODULES.values())))
+def test_to_register_a_command_again_adds_nothing_to_it(module):
+    def parts():
+        app = typer.Typer()
+        import_module(f"troth_cli.commands.{module}").register(app)
+        groups = [one.typer_instance for one in app.registered_groups]
+        return [part.name for one in (app, *groups) for part in one.registered_commands]
+
+    first = parts()
+    assert parts() == first
 
 
 def test_the_issue_names_these_commands():
