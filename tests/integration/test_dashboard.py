@@ -16,7 +16,7 @@ import httpx
 import pytest
 from support.browser import CHROMIUM, visiting
 from support.demos import KeptChain, perform, small_config
-from support.waiting import wait_for
+from support.waiting import ANSWER_SECONDS, wait_for
 
 from troth_client.telemetry.event_log import EventTail
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
@@ -75,7 +75,7 @@ def created_run(folder):
 
 
 def state_of(shown):
-    return httpx.get(f"{shown.url}api/state").raise_for_status().json()
+    return httpx.get(f"{shown.url}api/state", timeout=ANSWER_SECONDS).raise_for_status().json()
 
 
 def slash_that_is_over(state):
@@ -127,7 +127,7 @@ def test_audits_that_are_over_are_told_with_outcome_and_taken_lamports(shown):
 
 def test_events_begin_with_the_whole_state_and_go_on_with_what_changed(shown):
     settled_state(shown)
-    with httpx.stream("GET", f"{shown.url}api/events", timeout=30) as stream:
+    with httpx.stream("GET", f"{shown.url}api/events", timeout=ANSWER_SECONDS) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         lines = (line for line in stream.iter_lines() if line.startswith("data: "))
         first = json.loads(next(lines).removeprefix("data: "))
@@ -144,12 +144,12 @@ def test_events_begin_with_the_whole_state_and_go_on_with_what_changed(shown):
 
 
 def test_transactions_of_a_participant_and_of_an_audit_are_told_with_links(shown):
-    joined = httpx.get(f"{shown.url}api/transactions/participant/0").json()
+    joined = httpx.get(f"{shown.url}api/transactions/participant/0", timeout=ANSWER_SECONDS).json()
     assert any("ParticipantJoined" in one["events"] for one in joined["transactions"]), joined
     assert all("cluster=custom" in one["url"] for one in joined["transactions"])
     slash = slash_that_is_over(settled_state(shown))
     about = f"audit/{slash['round']}/{slash['index']}/work"
-    audited = httpx.get(f"{shown.url}api/transactions/{about}").json()
+    audited = httpx.get(f"{shown.url}api/transactions/{about}", timeout=ANSWER_SECONDS).json()
     told = {name for one in audited["transactions"] for name in one["events"]}
     assert {"AuditOpened", "CaseSettled", "AuditClosed"} <= told
 
@@ -159,23 +159,23 @@ def test_transactions_of_a_participant_and_of_an_audit_are_told_with_links(shown
     ["participant/99", "participant/x", "audit/1/2/nothing", "audit/1", "audit/1/999/work", "x"],
 )
 def test_an_unknown_subject_is_not_found(shown, subject):
-    answer = httpx.get(f"{shown.url}api/transactions/{subject}")
+    answer = httpx.get(f"{shown.url}api/transactions/{subject}", timeout=ANSWER_SECONDS)
     assert answer.status_code == 404
     assert "participant/INDEX" in answer.json()["error"]
 
 
 def test_a_request_that_names_another_host_is_refused(shown):
-    answer = httpx.get(shown.url, headers={"Host": "evil.example"})
+    answer = httpx.get(shown.url, headers={"Host": "evil.example"}, timeout=ANSWER_SECONDS)
     assert answer.status_code == 421
 
 
 @pytest.mark.parametrize("path", ["../server.py", "server.py", "nothing.js", "static/app.js"])
 def test_only_the_files_of_the_page_are_served(shown, path):
-    assert httpx.get(f"{shown.url}{path}").status_code == 404
+    assert httpx.get(f"{shown.url}{path}", timeout=ANSWER_SECONDS).status_code == 404
 
 
 def test_no_other_site_may_frame_or_script_the_page(shown):
-    headers = httpx.get(shown.url).headers
+    headers = httpx.get(shown.url, timeout=ANSWER_SECONDS).headers
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert "access-control-allow-origin" not in headers

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from support.cli import Cli
 from support.demos import marked_environment, marked_processes
-from support.waiting import wait_for
+from support.waiting import ANSWER_SECONDS, wait_for
 
 from troth_client.telemetry.event_log import EventTail
 
@@ -131,7 +131,7 @@ def state_of_page(command):
     )
     try:
         url = json.loads(process.stdout.readline())["url"]
-        return httpx.get(f"{url}api/state").raise_for_status().json()
+        return httpx.get(f"{url}api/state", timeout=ANSWER_SECONDS).raise_for_status().json()
     finally:
         process.terminate()
         process.communicate(timeout=30)

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from solders.pubkey import Pubkey
 from support.chain import GENESIS_ROOT, World
+from support.waiting import ANSWER_SECONDS
 
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_localnet.rpc import RpcServer, ServerConfig
@@ -45,7 +46,7 @@ async def size_of(url: str, addresses: list[Pubkey], encoding: str) -> int:
     """Bytes of one look, those of the request and the headers included."""
     params = [[str(one) for one in addresses], {"encoding": encoding}]
     body = {"jsonrpc": "2.0", "id": 1, "method": "getMultipleAccounts", "params": params}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as http:
         return len((await http.post(url, json=body)).content) + 500
 
 

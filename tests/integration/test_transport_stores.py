@@ -11,6 +11,7 @@ from support import blobs
 from support.holders import Hostile, hang, says
 from support.run_files import make_run
 from support.stores import BUCKET, FIXTURES, KEYS, aim_at
+from support.waiting import ANSWER_SECONDS
 
 from troth_cli.workflows.members import Members
 from troth_client.run_files.fetch import fetch_config, fetch_manifest, fetch_shards
@@ -62,7 +63,7 @@ def reader(patience=NO_HEDGE):
 
 async def put(server, blob, data, prefix="run-1"):
     """Put any bytes under any name, for all to read, as another writer may."""
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as client:
         url, public = object_url(server, blob, prefix), {"x-amz-acl": "public-read"}
         (await client.put(url, content=data, headers=public)).raise_for_status()
 
@@ -90,7 +91,7 @@ async def test_nothing_reaches_a_store_before_its_round_is_released(s3, monkeypa
         giver.hold(blob, data)
         with pytest.raises(Exception, match="round 5 to be released"):
             await giver.push(5, [PREFIX])
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as client:
         assert (await client.head(object_url(s3, blob))).status_code == 404
 
 

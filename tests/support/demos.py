@@ -13,6 +13,7 @@ import httpx
 from rich.console import Console
 from solders.pubkey import Pubkey
 
+from support.waiting import ANSWER_SECONDS
 from troth_cli.demo.options import CONFIG, DemoOptions
 from troth_cli.demo.runner import run_demo
 from troth_cli.demo.summary import Summary
@@ -98,11 +99,11 @@ async def read_chain(
 
 async def fees_of_all_transactions(launcher: Launcher | KeptChain, address: Pubkey | str) -> int:
     """The fees of every transaction that touched an address, from the chain's own records."""
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as http:
 
         async def call(method: str, *params: object) -> Any:
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
-            reply = await http.post(launcher.rpc_url, json=body, timeout=30)
+            reply = await http.post(launcher.rpc_url, json=body)
             return reply.json()["result"]
 
         total = 0

@@ -10,6 +10,7 @@ from solana.rpc.commitment import Confirmed
 from solana.rpc.core import RPCException
 
 from support.localnet import Wallet
+from support.waiting import ANSWER_SECONDS
 from troth_localnet.blocks import skip_every
 from troth_localnet.rpc import RpcServer, ServerConfig
 from troth_localnet.svm import Chain, ChainConfig
@@ -45,7 +46,7 @@ def wallet(chain: Chain) -> Wallet:
 @pytest.fixture
 async def call(server: RpcServer) -> AsyncIterator[Call]:
     """Calls a method without any client library; returns the whole reply."""
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=ANSWER_SECONDS) as http:
 
         async def post(method: str, *params: object) -> dict[str, Any]:
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}

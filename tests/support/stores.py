@@ -9,6 +9,8 @@ import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
+from support.waiting import ANSWER_SECONDS
+
 BUCKET = "s3://troth"
 KEYS = {"AWS_ACCESS_KEY_ID": "writer", "AWS_SECRET_ACCESS_KEY": "verysecret"}
 
@@ -30,7 +32,9 @@ def s3() -> Iterator[str]:
     server.start()
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
-    httpx.put(f"{url}/troth", headers={"x-amz-acl": "public-read"}).raise_for_status()
+    public = {"x-amz-acl": "public-read"}
+    # The first request loads the server's S3 part.
+    httpx.put(f"{url}/troth", headers=public, timeout=ANSWER_SECONDS).raise_for_status()
     yield url
     server.stop()
 
