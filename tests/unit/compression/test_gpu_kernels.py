@@ -42,29 +42,38 @@ from troth_client.compression.tiles import TileLayout
 pytestmark = pytest.mark.cuda
 IS_INTERPRETED = os.environ["TRITON_INTERPRET"] == "1"
 DEVICE = torch.device("cpu" if IS_INTERPRETED else "cuda")
-KERNELS, REASON = choice.find_triton(DEVICE, HARD[:6], (A, B))
-PATH = path_with(KERNELS, DEVICE)
 
 
-def test_there_are_kernels_here():
-    assert REASON == ""
-    assert KERNELS is not None
-    assert KERNELS.device_type == DEVICE.type
+@pytest.fixture(scope="module")
+def kernels():
+    found, reason = choice.find_triton(DEVICE, HARD[:6], (A, B))
+    assert reason == ""
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def path(kernels):
+    return path_with(kernels, DEVICE)
+
+
+def test_the_kernels_are_those_of_the_device(kernels):
+    assert kernels.device_type == DEVICE.type
 
 
 @settings(max_examples=4, deadline=None)
 @given(SHAPES, KS, st.data())
-def test_weights_after_a_step_are_those_of_torch(shapes, k, data):
-    step_is_that_of_torch(PATH, shapes, k, data)
+def test_weights_after_a_step_are_those_of_torch(path, shapes, k, data):
+    step_is_that_of_torch(path, shapes, k, data)
 
 
 @settings(max_examples=4, deadline=None)
 @given(SHAPES, KS, st.data())
-def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, data):
-    encoding_is_that_of_torch(PATH, shapes, k, data)
+def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(path, shapes, k, data):
+    encoding_is_that_of_torch(path, shapes, k, data)
 
 
-def test_the_transform_is_within_the_stated_error_of_the_exact_one():
+def test_the_transform_is_within_the_stated_error_of_the_exact_one(kernels):
     layout = TileLayout.from_shapes({"w": (256, 64)})
     gradient = tensors(layout, 3)
     gradient["w"][:64] *= 1e-20
@@ -73,14 +82,14 @@ def test_the_transform_is_within_the_stated_error_of_the_exact_one():
     tiles, basis = layout.to_tiles(gradient), torch.from_numpy(float_basis())
     exact = basis @ tiles.double() @ basis.T
     unit = 2.0**-24 * tiles.double().flatten(1).norm(dim=1)
-    found = Encoder(layout, RULE, 8, KERNELS).encode(moved(gradient, DEVICE), None)
+    found = Encoder(layout, RULE, 8, kernels).encode(moved(gradient, DEVICE), None)
     worst = (found.u.cpu().double() - exact).abs().flatten(1).amax(1)
     assert bool((worst <= MAX_ERROR * unit).all())
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-def test_values_that_are_not_finite_are_refused(bad):
-    values_that_are_not_finite_are_refused(KERNELS, bad, DEVICE)
+def test_values_that_are_not_finite_are_refused(kernels, bad):
+    values_that_are_not_finite_are_refused(kernels, bad, DEVICE)
 
 
 def test_two_halves_make_up_the_basis():
@@ -97,9 +106,9 @@ def test_three_digits_hold_all_sums_of_the_most_signs_and_not_of_twice_as_many()
     assert largest * gpu_apply.MAX_FIELDS <= holds < largest * 2 * gpu_apply.MAX_FIELDS
 
 
-def test_more_signs_than_the_digits_hold_go_through_torch():
-    assert KERNELS.max_fields == gpu_apply.MAX_FIELDS
-    too_many_signs_go_through_torch(PATH)
+def test_more_signs_than_the_digits_hold_go_through_torch(kernels, path):
+    assert kernels.max_fields == gpu_apply.MAX_FIELDS
+    too_many_signs_go_through_torch(path)
 
 
 def unfinished(way):
@@ -117,8 +126,8 @@ def unfinished(way):
         ("encode", unfinished, "a choice that fails"),
     ],
 )
-def test_broken_kernels_are_found_out(part, breaks, cause):
-    broken = replace(KERNELS, **{part: breaks(getattr(KERNELS, part))})
+def test_broken_kernels_are_found_out(kernels, part, breaks, cause):
+    broken = replace(kernels, **{part: breaks(getattr(kernels, part))})
     assert cause in wrong_answer(broken, HARD[:6], (A, B), DEVICE)
 
 

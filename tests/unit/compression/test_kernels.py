@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -48,7 +49,16 @@ from troth_client.compression.kernels.base import MAX_ERROR
 from troth_client.compression.kernels.check import wrong_answer
 from troth_client.compression.tiles import TileLayout
 
-COMPILED = known_answer.choose_path("cpu", num_tiles=known_answer.COMPILED_FROM_TILES)
+
+@cache
+def compiled():
+    """The path with kernels. Not made at import: each test process imports every test."""
+    return known_answer.choose_path("cpu", num_tiles=known_answer.COMPILED_FROM_TILES)
+
+
+@pytest.fixture
+def kernels(request):
+    return compiled().kernels if request.param == "compiled" else None
 
 
 @pytest.fixture
@@ -60,22 +70,22 @@ def two_threads():
 
 
 def test_there_are_kernels_here():
-    assert COMPILED.note == ""
-    assert COMPILED.kernels is not None
+    assert compiled().note == ""
+    assert compiled().kernels is not None
     assert TORCH.kernels is None
 
 
 def test_the_encoder_of_a_path_has_its_kernels_and_its_device():
     layout = TileLayout.from_shapes({"w": (64, 64)})
-    expected = Encoder(layout, RULE, 8, COMPILED.kernels, CPU)
-    assert COMPILED.encoder(layout, RULE, 8) == expected
+    expected = Encoder(layout, RULE, 8, compiled().kernels, CPU)
+    assert compiled().encoder(layout, RULE, 8) == expected
     assert TORCH.encoder(layout, RULE, 8) == replace(expected, kernels=None)
 
 
 @settings(max_examples=20, deadline=None)
 @given(SHAPES, KS, st.data())
 def test_weights_after_a_step_are_those_of_torch(shapes, k, data):
-    step_is_that_of_torch(COMPILED, shapes, k, data)
+    step_is_that_of_torch(compiled(), shapes, k, data)
 
 
 def test_signs_that_cancel_or_agree_move_as_in_torch():
@@ -92,15 +102,15 @@ def test_signs_that_cancel_or_agree_move_as_in_torch():
             made.append(decode(encode(signs), 2, k))
     one, other = ({"w": torch.zeros(64, 128)} for _ in range(2))
     apply.update(one, made, layout, (1.0, B), TORCH)
-    apply.update(other, made, layout, (1.0, B), COMPILED)
+    apply.update(other, made, layout, (1.0, B), compiled())
     assert not one["w"].diagonal().any()
     assert one["w"].any()
     assert bits(one["w"]) == bits(other["w"])
 
 
 def test_more_signs_than_fp32_holds_go_through_torch():
-    assert COMPILED.kernels.max_fields == 64 * 64
-    too_many_signs_go_through_torch(COMPILED)
+    assert compiled().kernels.max_fields == 64 * 64
+    too_many_signs_go_through_torch(compiled())
 
 
 def test_bad_arguments_of_a_step_change_nothing():
@@ -114,7 +124,7 @@ def test_bad_arguments_of_a_step_change_nothing():
         ({"w": torch.ones(64, 70).bfloat16()}, good, (A, B), TensorMismatchError),
     ):
         with pytest.raises(error):
-            apply.update(weights, included, layout, constants, COMPILED)
+            apply.update(weights, included, layout, constants, compiled())
         assert all(bool((w == 1).all()) for w in weights.values())
 
 
@@ -122,7 +132,7 @@ def test_leaf_parameters_are_stepped():
     layout = TileLayout.from_shapes({"w": (3, 5), "norm": (7,)})
     one = {n: torch.nn.Parameter(w) for n, w in tensors(layout, 1).items()}
     other = {n: torch.nn.Parameter(w) for n, w in tensors(layout, 1).items()}
-    for weights, path in ((one, TORCH), (other, COMPILED)):
+    for weights, path in ((one, TORCH), (other, compiled())):
         apply.update(weights, [payload(1, layout.num_tiles, 4)], layout, (A, B), path)
     assert {n: bits(w) for n, w in one.items()} == {n: bits(w) for n, w in other.items()}
 
@@ -130,7 +140,7 @@ def test_leaf_parameters_are_stepped():
 @settings(max_examples=20, deadline=None)
 @given(SHAPES, KS, st.data())
 def test_encode_gives_the_bits_of_torch_for_the_same_coefficients(shapes, k, data):
-    encoding_is_that_of_torch(COMPILED, shapes, k, data)
+    encoding_is_that_of_torch(compiled(), shapes, k, data)
 
 
 def test_both_transforms_are_within_the_stated_error_of_the_exact_one():
@@ -143,7 +153,7 @@ def test_both_transforms_are_within_the_stated_error_of_the_exact_one():
     tiles, basis = layout.to_tiles(gradient), torch.from_numpy(float_basis())
     exact = basis @ tiles.double() @ basis.T
     unit = 2.0**-24 * tiles.double().flatten(1).norm(dim=1)
-    found = Encoder(layout, RULE, 8, COMPILED.kernels).encode(gradient, None)
+    found = Encoder(layout, RULE, 8, compiled().kernels).encode(gradient, None)
     for coefficients in (found.u, dct2(tiles)):
         worst = (coefficients.double() - exact).abs().flatten(1).amax(1)
         assert bool((worst <= MAX_ERROR * unit).all())
@@ -161,8 +171,8 @@ def test_numbers_of_threads_give_the_same_bits(two_threads):
     for threads in (1, 2, 5):
         torch.set_num_threads(threads)
         weights = tensors(layout, 5)
-        apply.update(weights, included, layout, (A, B), COMPILED)
-        found = Encoder(layout, RULE, 8, COMPILED.kernels).encode(gradient, None)
+        apply.update(weights, included, layout, (A, B), compiled())
+        found = Encoder(layout, RULE, 8, compiled().kernels).encode(gradient, None)
         results.append((found, {n: bits(w) for n, w in weights.items()}))
     for found, weights in results[1:]:
         same(found, results[0][0])
@@ -170,12 +180,12 @@ def test_numbers_of_threads_give_the_same_bits(two_threads):
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("kernels", [None, COMPILED.kernels])
+@pytest.mark.parametrize("kernels", ["torch", "compiled"], indirect=True)
 def test_values_that_are_not_finite_are_refused_alike(bad, kernels, two_threads):
     values_that_are_not_finite_are_refused(kernels, bad)
 
 
-@pytest.mark.parametrize("kernels", [None, COMPILED.kernels])
+@pytest.mark.parametrize("kernels", ["torch", "compiled"], indirect=True)
 def test_other_gradients_are_refused_alike(kernels):
     layout = TileLayout.from_shapes({"w": (64, 64)})
     for gradient, momentum, k, error in (
@@ -204,7 +214,7 @@ def imprecise(way):
     ],
 )
 def test_broken_kernels_are_found_out(part, breaks, cause):
-    kernels = COMPILED.kernels
+    kernels = compiled().kernels
     broken = replace(kernels, **{part: breaks(getattr(kernels, part))})
     assert wrong_answer(kernels, HARD[:6], (A, B), CPU) == ""
     assert cause in wrong_answer(broken, HARD[:6], (A, B), CPU)
