@@ -140,7 +140,7 @@ def _make(described: Crate, found: compilers.Compilers, cache_directory: Path) -
         IMAGE: data,
         IMAGE_V3: image.write(linked, 3),
         IDL: interface.idl(described, cache_directory),
-        LAYOUT: interface.layout(described, cache_directory),
+        LAYOUT: interface.layout(described),
     }
 
 

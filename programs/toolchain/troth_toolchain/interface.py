@@ -18,16 +18,20 @@ _EXPORTER = Path(__file__).resolve().parents[1] / "idl"
 _LAYOUT_EXAMPLE = "export_layout"
 # Only the printed text counts: no debug information, nothing kept for incremental builds.
 _PROFILE = {"CARGO_PROFILE_DEV_DEBUG": "0", "CARGO_INCREMENTAL": "0"}
+_PACKAGED = Path("target", "packaged")
+"""Where `make rust` builds with the same compiler: the layout and the tests use the same crates."""
 
 
 def idl(described: Crate, cache_directory: Path) -> bytes:
     """Return the Anchor IDL (spec 0.1.0) of the crate, as JSON text."""
     exporter = ("--manifest-path", _EXPORTER / "Cargo.toml", "--", described.directory)
-    printed = _cargo_run(described.workspace, described, cache_directory, exporter)
+    working = cache_directory / ("host-" + cache.key(str(described.workspace)))
+    with cache.lock(cache_directory, working.name):
+        printed = _cargo_run(described.workspace, working, exporter)
     return _checked("the IDL", printed, ("address", "instructions"))
 
 
-def layout(described: Crate, cache_directory: Path) -> bytes:
+def layout(described: Crate) -> bytes:
     """Return what the crate's example `export_layout` prints: seeds, sizes, offsets, codes."""
     place = described.directory / "examples" / _LAYOUT_EXAMPLE
     if not place.with_suffix(".rs").is_file() and not (place / "main.rs").is_file():
@@ -35,21 +39,17 @@ def layout(described: Crate, cache_directory: Path) -> bytes:
             f"expected the example {_LAYOUT_EXAMPLE} in {described.directory}, found none"
         )
     example = ("--example", _LAYOUT_EXAMPLE)
-    printed = _cargo_run(described.directory, described, cache_directory, example)
+    printed = _cargo_run(described.directory, described.workspace / _PACKAGED, example)
     return _checked("the layout", printed, ("program_id",))
 
 
-def _cargo_run(
-    directory: Path, described: Crate, cache_directory: Path, arguments: tuple[str | Path, ...]
-) -> str:
-    working = cache_directory / ("host-" + cache.key(str(described.workspace)))
-    with cache.lock(cache_directory, working.name):
-        return run(
-            [CARGO, "run", "--locked", *arguments],
-            cwd=directory,
-            env={"CARGO_TARGET_DIR": str(working), "CARGO": str(CARGO), **_PROFILE},
-            is_streamed=True,
-        )
+def _cargo_run(directory: Path, working: Path, arguments: tuple[str | Path, ...]) -> str:
+    return run(
+        [CARGO, "run", "--locked", *arguments],
+        cwd=directory,
+        env={"CARGO_TARGET_DIR": str(working), "CARGO": str(CARGO), **_PROFILE},
+        is_streamed=True,
+    )
 
 
 def _checked(what: str, printed: str, expected: tuple[str, ...]) -> bytes:
