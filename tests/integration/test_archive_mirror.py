@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.stores import BUCKET, FIXTURES, aim_at
+from support.waiting import ANSWER_SECONDS
 
 from troth_client.archive.errors import StoreInUseError
 from troth_client.archive.folder import ArchiveFolder
@@ -20,7 +21,6 @@ from troth_client.transport.store import StoreWire
 
 (s3,) = FIXTURES
 LEDGER = "ledger.jsonl"
-PATIENT = 60.0  # a machine under load answers late; nothing here is about a silent store
 
 
 @pytest.fixture(params=["s3", "file"])
@@ -41,7 +41,7 @@ class Counted(StoreWire):
     """A wire that counts what is put; one put gets no answer where `is_deaf`."""
 
     def __init__(self):
-        super().__init__(PATIENT, signs=True)
+        super().__init__(ANSWER_SECONDS, signs=True)
         self.puts, self.is_deaf = {LEDGER: [], "missing.json": [], "chain.json": []}, False
 
     async def put_file(self, holder, name, path):
@@ -75,7 +75,7 @@ def grow(folder, num_bytes):
 async def bytes_at(place):
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / LEDGER
-        await StoreWire(PATIENT, signs=True).get_file(place, LEDGER, path, 10**9)
+        await StoreWire(ANSWER_SECONDS, signs=True).get_file(place, LEDGER, path, 10**9)
         return path.read_bytes()
 
 
@@ -113,7 +113,7 @@ async def test_a_second_writer_ends_the_first_and_nothing_is_lost(place, folder)
     grow(folder, 10_000)
     first = mirror(place, folder, Counted())
     await first.copy_lists()
-    known = await StoreWire(PATIENT, signs=True).version(place, LEDGER)
+    known = await StoreWire(ANSWER_SECONDS, signs=True).version(place, LEDGER)
     second = mirror(place, folder, Counted(), known)
     await second.copy_lists()
     await look_on(first)
@@ -137,7 +137,7 @@ async def test_a_stale_writer_replaces_nothing(place, folder, monkeypatch, is_lo
     """It has looked before the other one put its ledger there."""
     if is_long:
         monkeypatch.setattr(stores, "ONE_REQUEST_BYTES", 1)
-    wire = StoreWire(PATIENT, signs=True)
+    wire = StoreWire(ANSWER_SECONDS, signs=True)
     stale = await wire.replace_file(place, LEDGER, folder.ledger, None)
     with pytest.raises(HolderChangedError):
         await wire.replace_file(place, LEDGER, folder.ledger, None)
@@ -154,7 +154,7 @@ async def test_a_stale_writer_replaces_nothing(place, folder, monkeypatch, is_lo
 async def test_a_store_without_conditions_is_looked_at_before(s3, folder, monkeypatch):
     aim_at(monkeypatch, s3)
     monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
-    wire, place = StoreWire(PATIENT, signs=True), f"{BUCKET}/plain"
+    wire, place = StoreWire(ANSWER_SECONDS, signs=True), f"{BUCKET}/plain"
     stale = await wire.replace_file(place, LEDGER, folder.ledger, None)
     grow(folder, 10)
     await wire.replace_file(place, LEDGER, folder.ledger, stale)

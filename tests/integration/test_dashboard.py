@@ -74,8 +74,12 @@ def created_run(folder):
     return next((event["run"] for event in found if event["event"] == "run_created"), None)
 
 
+def get(shown, path="", **options):
+    return httpx.get(f"{shown.url}{path}", timeout=ANSWER_SECONDS, **options)
+
+
 def state_of(shown):
-    return httpx.get(f"{shown.url}api/state", timeout=ANSWER_SECONDS).raise_for_status().json()
+    return get(shown, "api/state").raise_for_status().json()
 
 
 def slash_that_is_over(state):
@@ -144,12 +148,12 @@ def test_events_begin_with_the_whole_state_and_go_on_with_what_changed(shown):
 
 
 def test_transactions_of_a_participant_and_of_an_audit_are_told_with_links(shown):
-    joined = httpx.get(f"{shown.url}api/transactions/participant/0", timeout=ANSWER_SECONDS).json()
+    joined = get(shown, "api/transactions/participant/0").json()
     assert any("ParticipantJoined" in one["events"] for one in joined["transactions"]), joined
     assert all("cluster=custom" in one["url"] for one in joined["transactions"])
     slash = slash_that_is_over(settled_state(shown))
     about = f"audit/{slash['round']}/{slash['index']}/work"
-    audited = httpx.get(f"{shown.url}api/transactions/{about}", timeout=ANSWER_SECONDS).json()
+    audited = get(shown, f"api/transactions/{about}").json()
     told = {name for one in audited["transactions"] for name in one["events"]}
     assert {"AuditOpened", "CaseSettled", "AuditClosed"} <= told
 
@@ -159,23 +163,23 @@ def test_transactions_of_a_participant_and_of_an_audit_are_told_with_links(shown
     ["participant/99", "participant/x", "audit/1/2/nothing", "audit/1", "audit/1/999/work", "x"],
 )
 def test_an_unknown_subject_is_not_found(shown, subject):
-    answer = httpx.get(f"{shown.url}api/transactions/{subject}", timeout=ANSWER_SECONDS)
+    answer = get(shown, f"api/transactions/{subject}")
     assert answer.status_code == 404
     assert "participant/INDEX" in answer.json()["error"]
 
 
 def test_a_request_that_names_another_host_is_refused(shown):
-    answer = httpx.get(shown.url, headers={"Host": "evil.example"}, timeout=ANSWER_SECONDS)
+    answer = get(shown, headers={"Host": "evil.example"})
     assert answer.status_code == 421
 
 
 @pytest.mark.parametrize("path", ["../server.py", "server.py", "nothing.js", "static/app.js"])
 def test_only_the_files_of_the_page_are_served(shown, path):
-    assert httpx.get(f"{shown.url}{path}", timeout=ANSWER_SECONDS).status_code == 404
+    assert get(shown, path).status_code == 404
 
 
 def test_no_other_site_may_frame_or_script_the_page(shown):
-    headers = httpx.get(shown.url, timeout=ANSWER_SECONDS).headers
+    headers = get(shown).headers
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert "access-control-allow-origin" not in headers

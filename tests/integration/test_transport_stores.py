@@ -37,9 +37,8 @@ from troth_client.transport.wire import Partial
 from troth_coordinator.chain.client import CoordinatorClient
 
 (s3,) = FIXTURES
-PATIENT = 60.0  # a machine under load answers late
 QUICK = Patience(grace_seconds=2.0, floor_bytes_per_second=1e9, hedge_seconds=0.15)
-NO_HEDGE = Patience(grace_seconds=PATIENT, floor_bytes_per_second=1e9, hedge_seconds=30)
+NO_HEDGE = Patience(grace_seconds=ANSWER_SECONDS, floor_bytes_per_second=1e9, hedge_seconds=30)
 BLOB, DATA = blobs.payload(leaves=200)
 PREFIX = f"{BUCKET}/run-1"
 
@@ -98,7 +97,7 @@ async def test_nothing_reaches_a_store_before_its_round_is_released(s3, monkeypa
 async def test_a_reader_needs_no_credentials_and_writes_nothing(s3, monkeypatch):
     aim_at(monkeypatch, s3, writes=False)
     await put(s3, BLOB, DATA)
-    wire, part = StoreWire(PATIENT, signs=True), Partial(len(DATA))
+    wire, part = StoreWire(ANSWER_SECONDS, signs=True), Partial(len(DATA))
     await wire.read(PREFIX, BLOB, part)
     assert part.data == DATA
     with pytest.raises(HolderClosedError):
@@ -109,7 +108,7 @@ async def test_reading_goes_on_where_another_holder_stopped(s3, monkeypatch):
     aim_at(monkeypatch, s3, writes=False)
     await put(s3, BLOB, DATA)
     part = Partial(len(DATA), DATA[:70_000], ("another",))
-    await StoreWire(PATIENT, signs=True).read(PREFIX, BLOB, part)
+    await StoreWire(ANSWER_SECONDS, signs=True).read(PREFIX, BLOB, part)
     assert part.data == DATA
     assert part.sources == ("another", PREFIX)
 
@@ -123,14 +122,14 @@ async def test_false_bytes_cost_the_store_its_rank_and_a_writer_replaces_them(s3
             await taker.fetch(blob, [PREFIX], len(data), bytes)
         assert blobs.reasons(found.value) == {PREFIX: "HolderLiedError"}
         assert taker.scores.faults(PREFIX) >= 8
-        await StoreWire(PATIENT, signs=True).write(PREFIX, blob, data)
+        await StoreWire(ANSWER_SECONDS, signs=True).write(PREFIX, blob, data)
         assert await taker.fetch(blob, [PREFIX], len(data), bytes) == data
 
 
 async def test_bytes_that_are_there_are_neither_read_nor_written_again(s3, monkeypatch):
     """Each member offers each piece of a checkpoint; the size alone would not show false bytes."""
     aim_at(monkeypatch, s3)
-    wire, (blob, data) = StoreWire(PATIENT, signs=True), blobs.payload(seed=4)
+    wire, (blob, data) = StoreWire(ANSWER_SECONDS, signs=True), blobs.payload(seed=4)
     await wire.write(PREFIX, blob, data)
 
     async def moved(*_, **__):
@@ -176,7 +175,7 @@ async def test_who_fetches_signs_nothing_for_a_store_of_the_config(monkeypatch, 
 async def test_a_store_that_a_config_names_is_read_and_never_written(s3, monkeypatch):
     aim_at(monkeypatch, s3)
     await put(s3, BLOB, DATA)
-    wire, part = StoreWire(PATIENT, signs=False), Partial(len(DATA))
+    wire, part = StoreWire(ANSWER_SECONDS, signs=False), Partial(len(DATA))
     await wire.read(PREFIX, BLOB, part)
     assert part.data == DATA
     with pytest.raises(HolderClosedError):
@@ -190,7 +189,7 @@ async def test_an_object_of_another_size_is_refused_before_it_is_read(s3, monkey
     await put(s3, blob, change(data))
     part = Partial(len(data))
     with pytest.raises(HolderLiedError, match=f"{len(change(data))}"):
-        await StoreWire(PATIENT, signs=True).read(PREFIX, blob, part)
+        await StoreWire(ANSWER_SECONDS, signs=True).read(PREFIX, blob, part)
     assert part.data == b""
 
 
@@ -199,10 +198,10 @@ async def test_a_file_of_unknown_size_is_read_up_to_its_bound(s3, monkeypatch):
     blob = BlobId(0, BlobKind.CONFIG, bytes(32))
     await put(s3, blob, b"{}")
     part = Partial(64, is_exact=False)
-    await StoreWire(PATIENT, signs=True).read(PREFIX, blob, part)
+    await StoreWire(ANSWER_SECONDS, signs=True).read(PREFIX, blob, part)
     assert part.data == b"{}"
     with pytest.raises(HolderLiedError):
-        await StoreWire(PATIENT, signs=True).read(PREFIX, blob, Partial(1, is_exact=False))
+        await StoreWire(ANSWER_SECONDS, signs=True).read(PREFIX, blob, Partial(1, is_exact=False))
 
 
 async def test_the_files_of_a_run_travel_over_a_store(s3, monkeypatch, tmp_path):
@@ -280,8 +279,8 @@ async def test_a_store_that_fails_costs_one_try_in_bounded_time(what, monkeypatc
 async def test_a_store_that_is_down_is_unreachable(monkeypatch):
     aim_at(monkeypatch, "http://127.0.0.1:9")
     for work in (
-        StoreWire(PATIENT, signs=True).read(PREFIX, BLOB, Partial(len(DATA))),
-        StoreWire(PATIENT, signs=True).write(PREFIX, BLOB, DATA),
+        StoreWire(ANSWER_SECONDS, signs=True).read(PREFIX, BLOB, Partial(len(DATA))),
+        StoreWire(ANSWER_SECONDS, signs=True).write(PREFIX, BLOB, DATA),
     ):
         with pytest.raises(HolderError) as found:
             await work
@@ -297,7 +296,7 @@ async def test_credentials_that_may_not_write_close_the_store_for_us(monkeypatch
     async with Hostile(deny) as bad:
         aim_at(monkeypatch, bad.endpoint)
         with pytest.raises(HolderClosedError) as found:
-            await StoreWire(PATIENT, signs=True).write(PREFIX, BLOB, DATA)
+            await StoreWire(ANSWER_SECONDS, signs=True).write(PREFIX, BLOB, DATA)
     assert "verysecret" not in str(found.value)
     assert found.value.__cause__ is None
 
@@ -332,10 +331,10 @@ async def test_an_endpoint_on_chain_is_never_taken_for_a_store(tmp_path):
 
 async def test_a_folder_is_a_store_for_who_names_it(tmp_path):
     folder = f"file://{tmp_path}/store"
-    await StoreWire(PATIENT, signs=True).write(folder, BLOB, DATA)
+    await StoreWire(ANSWER_SECONDS, signs=True).write(folder, BLOB, DATA)
     assert (tmp_path / "store" / BLOB.address).read_bytes() == DATA
     part = Partial(len(DATA), DATA[:70_000])
-    await StoreWire(PATIENT, signs=True).read(folder, BLOB, part)
+    await StoreWire(ANSWER_SECONDS, signs=True).read(folder, BLOB, part)
     assert part.data == DATA
 
 
