@@ -16,6 +16,7 @@ import os
 import re
 import stat
 import tempfile
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
@@ -55,11 +56,9 @@ class Ranks:
         group: distributed.ProcessGroup,
         place: Place,
         patience: timedelta,
-        ending: contextlib.ExitStack,
     ) -> None:
         self._group: distributed.ProcessGroup | None = group
         self._patience = patience
-        self._ending = ending
         self.rank = place.rank
         self.size = place.size
 
@@ -75,24 +74,23 @@ class Ranks:
         options = parts.ProcessGroupGloo._Options()
         options._devices = [parts.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
         options._timeout = patience
-        with contextlib.ExitStack() as ending:
-            try:
-                store = parts.TCPStore(
-                    place.host, place.port, place.size, is_master, patience, wait_for_workers=False
-                )
-                meeting = _meeting(
-                    parts.PrefixStore(f"troth-{place.attempt}", store), place, ending
-                )
-                inside = parts.FileStore(str(meeting / "ranks"), place.size)
+        try:
+            store = parts.TCPStore(
+                place.host, place.port, place.size, is_master, patience, wait_for_workers=False
+            )
+            names = parts.PrefixStore(f"troth-{place.attempt}", store)
+            with _meeting(names, place) as folder:
+                inside = parts.FileStore(str(folder / "ranks"), place.size)
                 inside.set_timeout(patience)
                 group = parts.ProcessGroupGloo(inside, place.rank, place.size, options)
-            except RuntimeError as error:
-                raise RanksError(
-                    f"{place.size} ranks at {place.host}:{place.port} within {seconds:.0f} s",
-                    str(error).splitlines()[0],
-                    "Start all ranks by one torchrun, and look at the output of the others.",
-                ) from error
-            return cls(group, place, timedelta(seconds=patience_seconds), ending.pop_all())
+                group.barrier().wait()  # once all have met, nobody needs the folder
+        except RuntimeError as error:
+            raise RanksError(
+                f"{place.size} ranks at {place.host}:{place.port} within {seconds:.0f} s",
+                str(error).splitlines()[0],
+                "Start all ranks by one torchrun, and look at the output of the others.",
+            ) from error
+        return cls(group, place, timedelta(seconds=patience_seconds))
 
     def order(self, numbers: Order | None = None) -> Order:
         """Return the order that rank 0 gives; the others give none and wait for it."""
@@ -134,7 +132,6 @@ class Ranks:
         if self._group is not None:
             self._group.abort()
             self._group = None  # its sockets close with it
-            self._ending.close()
 
     def _with_root(self, exchange: str, tensor: Tensor, options: _WithRoot) -> Tensor:
         """Exchange a tensor with rank 0; return the one on the processor that took part."""
@@ -159,15 +156,18 @@ class Ranks:
             )
 
 
-def _meeting(names: "_Names", place: Place, ending: contextlib.ExitStack) -> Path:
-    """Return the folder in which the ranks meet; rank 0 makes it, and names it in the store.
+@contextlib.contextmanager
+def _meeting(names: _Names, place: Place) -> Iterator[Path]:
+    """Yield the folder in which the ranks meet; rank 0 makes it, names it in the store, removes it.
 
     Raises RanksError for a name that rank 0 cannot have written.
     """
     if place.rank == 0:
-        made = ending.enter_context(tempfile.TemporaryDirectory(prefix=_PREFIX))
-        names.set("folder", Path(made).name)
-        return Path(made)
+        # After a failed meeting another rank may still write its file, and leave it there.
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as made:
+            names.set("folder", Path(made).name)
+            yield Path(made)
+        return
     name = names.get("folder").decode("ascii", "replace")
     folder = Path(tempfile.gettempdir()) / name
     if not _FOLDER.fullmatch(name) or not _is_private(folder):
@@ -176,7 +176,7 @@ def _meeting(names: "_Names", place: Place, ending: contextlib.ExitStack) -> Pat
             ascii(name)[:80],
             "Start all ranks by one torchrun, and let no other machine reach its port.",
         )
-    return folder
+    yield folder
 
 
 def _is_private(folder: Path) -> bool:
