@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -35,14 +35,15 @@ from troth_client.audit.ways import ways_here
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
-from troth_client.model.device import CPU, Device
+from troth_client.model.device import CPU, Device, choose_device, in_precision
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.config import MICRO
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.in_process import InProcessRun
 
-MIXED = Device(torch.device("cpu"), is_mixed=True)
+KINDS = (CPU, CPU.other_precision())
+"""How the members compute, in turn."""
 TOKENS = 64
 TEXT_BYTES = 1_000_000
 HEADROOM = 1.5
@@ -105,7 +106,7 @@ class Tally:
         return (
             f"{self.seconds:.0f} s at load {self.highest_load:.1f} or less: "
             f"{self.participant_rounds} participant-rounds, {self.audits} audits, verdicts "
-            f"{spoken} ({self.across} between precisions); highest error {self.highest_error:.4f}, "
+            f"{spoken} ({self.across} between two ways); highest error {self.highest_error:.4f}, "
             f"far tiles {self.most_far_tiles}, residual {self.highest_residual:.1f}; "
             f"unproven {self.unproven} ({self.unproven / max(1, self.audits):.2%}), other "
             f"outcomes {self.other_outcomes}, cases {self.cases}, strikes {self.strikes}, "
@@ -153,14 +154,23 @@ def check_bounds(settings: RunSettings, data: TokenData) -> None:
         raise SystemExit("the bounds do not suit this config: honest people would be hurt")
 
 
-async def play(settings: RunSettings, data: TokenData, seed: int) -> Tally:
-    """Play one run to its end; every second member computes in bf16."""
+def kinds_of(device: Device) -> tuple[Device, ...]:
+    """Return the processor in two precisions, and so a second device."""
+    if device == CPU:
+        return KINDS
+    return (CPU, in_precision(device.torch, "bf16"), KINDS[1], in_precision(device.torch, "fp32"))
+
+
+async def play(
+    settings: RunSettings, data: TokenData, seed: int, kinds: Sequence[Device] = KINDS
+) -> Tally:
+    """Play one run to its end; members compute in these ways, in turn."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         run = await InProcessRun.create(settings, data, Path(name), seed=seed)
         for number in range(settings.chain.capacity):
             member = await run.add(f"member-{number}")
-            member.device = MIXED if number % 2 else CPU
+            member.device = kinds[number % len(kinds)]
         for member in run.members:
             await run.start(member)
         await run.finish()
@@ -180,7 +190,7 @@ async def count(run: InProcessRun) -> Tally:
     for one in run.members:
         for judged in one.events.named("judged"):
             found.verdicts[judged["verdict"]] += 1
-            found.across += (one.index - judged["target"]) % 2
+            found.across += one.device != run.members[judged["target"]].device
             found.highest_error = max(found.highest_error, judged["error"] or 0)
             found.most_far_tiles = max(found.most_far_tiles, judged["far_tiles"] or 0)
             found.highest_residual = max(found.highest_residual, judged["residual"] or 0)
@@ -215,7 +225,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1, help="the first; the others follow it")
     parser.add_argument("--out", type=Path, default=Path("runs/honest.jsonl"))
+    parser.add_argument("--device", default="cpu", help="every second member's, if not the CPU")
     arguments = parser.parse_args()
+    kinds = kinds_of(choose_device(arguments.device))
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         data = make_data(Path(folder))
@@ -229,7 +241,7 @@ def main() -> int:
             if total.participant_rounds >= arguments.participant_rounds:
                 break
             seed = next(n for n in itertools.count(arguments.seed) if str(n) not in known)
-            journal.add(settings, str(seed), vars(asyncio.run(play(settings, data, seed))))
+            journal.add(settings, str(seed), vars(asyncio.run(play(settings, data, seed, kinds))))
     return 1 if total.harm else 0
 
 

@@ -2,7 +2,8 @@
 
 Owns: participant-rounds without a chain. Trainers in fp32 and in bf16 train together; each payload
 is judged by one witness, in fp32 and in bf16 in turn. Witnesses take single sequences where
-trainers take the configured microbatch, so that no pair has equal bits. Counts what would hurt.
+trainers take the configured microbatch, so that no pair has equal bits. With --device cuda half of
+both compute on the card. Counts what would hurt.
 Never: a cheat but tiles forged on the way, to see what is caught with and without all votes.
 Next: `honest.py` for whole runs on the program; `troth_client/audit/rehearsal.py`.
 
@@ -17,7 +18,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,15 @@ from troth_client.audit.tails import largest
 from troth_client.audit.ways import Way
 from troth_client.audit.whole_model import FLOORS, Whole
 from troth_client.data.shards import TokenData
-from troth_client.model.device import CPU, Device
+from troth_client.model.device import CPU, Device, choose_device, in_precision
 from troth_client.train.errors import NonFiniteError
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.config import NUM_FAR
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.settings import RunSettings
 
-PRECISIONS = {"fp32": CPU, "bf16": Device(torch.device("cpu"), is_mixed=True)}
+KINDS = {"fp32": CPU, "bf16": CPU.other_precision()}
+"""The ways to compute, by name; one and the next are one device in its two precisions."""
 FORGED = (0.02, 0.06, 0.375)
 """Shares of the model, consecutive tiles, that a forger sends in a direction of its choice."""
 SELDOM = 5
@@ -54,14 +56,21 @@ SIZE = 5.0
 class Episode:
     """One run from the weights of a seed on, and the numbers of its audits."""
 
-    def __init__(self, settings: RunSettings, data: TokenData, seed: int, trainers: int) -> None:
+    def __init__(  # what an episode is
+        self,
+        settings: RunSettings,
+        data: TokenData,
+        seed: int,
+        trainers: int,
+        kinds: Mapping[str, Device] = KINDS,
+    ) -> None:
         self._config, self._data, self._seed = settings.config, data, seed
         self._factor = settings.chain.sketch_factor
         self._run = Rehearsal(self._config, trainers, seed)
         micro = self._config.train.microbatch_sequences
-        kinds = list(PRECISIONS.items())
-        self._makers = [Way(*kinds[n % len(kinds)], 1, micro) for n in range(trainers)]
-        self._judges = [Way(name, device, 1, 1) for name, device in PRECISIONS.items()]
+        several = itertools.cycle(kinds.items())
+        self._makers = [Way(*next(several), 1, micro) for _ in range(trainers)]
+        self._judges = [Way(name, device, 1, 1) for name, device in kinds.items()]
         self.whole = Whole()
         self.audits: list[dict[str, Any]] = []
         self.forged: list[dict[str, Any]] = []
@@ -95,8 +104,8 @@ class Episode:
         taken = batches(self._config, self._data, begin, len(self._makers))
         made = [self._compute(way, batch) for way, batch in zip(self._makers, taken, strict=True)]
         for number, batch in enumerate(taken):
-            # Every precision judges every other in turn.
-            place = (number // len(PRECISIONS) + round_) % len(PRECISIONS)
+            # Every kind judges every other in turn.
+            place = (number // len(self._judges) + round_) % len(self._judges)
             self._audit(round_, number, made[number], place, batch)
         self._run.train(round_, made)
 
@@ -114,7 +123,7 @@ class Episode:
         names = {"round": round_, "maker": self._makers[number].name, "judge": witness}
         own = Own(
             self._compute(self._judges[place], batch),
-            lambda: self._compute(self._judges[1 - place], batch),
+            lambda: self._compute(self._judges[place ^ 1], batch),
         )
         judge, maker = (yardstick_of(one, self._num_tiles) for one in (own, Own(made)))
         if isinstance(judge, Reason) or isinstance(maker, Reason):
@@ -205,7 +214,8 @@ def report(episodes: Iterable[dict[str, Any]], agreement_bound: float) -> Iterab
     )
     yield "|---|---|" + "---:|" * 7
     place = FLOORS.index(10_000)
-    for maker, judge in itertools.product(PRECISIONS, PRECISIONS):
+    kinds = dict.fromkeys(audit["maker"] for audit in audits)
+    for maker, judge in itertools.product(kinds, kinds):
         pair = [a for a in audits if (a["maker"], a["judge"]) == (maker, judge)]
         if not pair:
             continue
@@ -245,6 +255,7 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=INTEGER")
     parser.add_argument("--participant-rounds", type=int, default=10_000)
     parser.add_argument("--trainers", type=int, default=4, help="every second one in bf16")
+    parser.add_argument("--device", default="cpu", help="a second device, beside the processor")
     parser.add_argument("--rounds", type=int, default=40, help="rounds of an episode")
     parser.add_argument("--seed", type=int, default=1, help="the first; the others follow it")
     parser.add_argument("--agreement-bound", type=float, default=0.5)
@@ -264,6 +275,7 @@ def play_all(
     settings: RunSettings, data: TokenData, journal: Journal, arguments: argparse.Namespace
 ) -> dict[str, dict[str, Any]]:
     """Play what is missing; return all episodes."""
+    kinds = kinds_of(choose_device(arguments.device))
     while True:
         known = journal.read(settings)
         done = sum(one["participant_rounds"] for one in known.values())
@@ -274,8 +286,16 @@ def play_all(
         journal.add(
             settings,
             str(seed),
-            Episode(settings, data, seed, arguments.trainers).play(arguments.rounds),
+            Episode(settings, data, seed, arguments.trainers, kinds).play(arguments.rounds),
         )
+
+
+def kinds_of(device: Device) -> dict[str, Device]:
+    """Return those of the processor, and of a second device its two precisions."""
+    if device == CPU:
+        return dict(KINDS)
+    both = (in_precision(device.torch, "fp32"), in_precision(device.torch, "bf16"))
+    return dict(KINDS) | {f"{device.torch} {one.precision}": one for one in both}
 
 
 if __name__ == "__main__":

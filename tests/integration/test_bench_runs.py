@@ -81,8 +81,8 @@ def test_pairs_of_honest_ways_go_on_where_they_were_interrupted(call, tmp_path):
     assert '{"participant_rounds": 8, "episodes": 1}' in first
     assert both.startswith('{"participant_rounds": 8, "episodes": 1}'), "counted, not played"
     assert "16 participant-rounds, 16 audits" in both
-    for maker in honest_pairs.PRECISIONS:
-        for judge in honest_pairs.PRECISIONS:
+    for maker in honest_pairs.KINDS:
+        for judge in honest_pairs.KINDS:
             assert f"| {maker} | {judge} | 4 |" in both
 
 

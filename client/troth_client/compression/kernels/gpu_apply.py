@@ -113,8 +113,10 @@ def _rows(fields: Fields, halves: Halves, tile: tl.tensor) -> tuple[tl.tensor, t
         frequency, column = (code & (_NEGATIVE - 1)) >> 6, code & (_SIDE - 1)
         places = column[:, None] * _SIDE + side[None, :]
         of_row = (frequency[None, :] == side[:, None]).to(tl.int8)
-        high = tl.dot(of_row, tl.load(halves.high + places) * sign[:, None], high)
-        low = tl.dot(of_row, tl.load(halves.low + places) * sign[:, None], low)
+        signed_high = tl.load(halves.high + places) * sign[:, None]
+        signed_low = tl.load(halves.low + places) * sign[:, None]
+        high = tl.dot(of_row, signed_high, high, out_dtype=tl.int32)
+        low = tl.dot(of_row, signed_low, low, out_dtype=tl.int32)
     return high, low
 
 
@@ -122,4 +124,5 @@ def _rows(fields: Fields, halves: Halves, tile: tl.tensor) -> tuple[tl.tensor, t
 def _column(high: tl.tensor, low: tl.tensor, digit: tl.tensor) -> tl.tensor:
     """Return B^T times one digit of R, int32 [64, 64]."""
     right = digit.to(tl.int8)
-    return tl.dot(high, right) * _BASE + tl.dot(low, right)
+    of_high = tl.dot(high, right, out_dtype=tl.int32)
+    return of_high * _BASE + tl.dot(low, right, out_dtype=tl.int32)
