@@ -88,7 +88,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sequences", type=int, default=0, help="of a payload; else the preset's")
     parser.add_argument("--microbatch", type=int, default=0, help="sequences computed at once")
-    parser.add_argument("--every", type=int, default=25, help="rounds between two losses and saves")
+    parser.add_argument("--every", type=int, default=25, help="rounds between two losses")
+    parser.add_argument("--save-every", type=int, default=0, help="rounds; else with each loss")
     parser.add_argument("--minutes", type=float, default=1e9, help="save and end after so many")
     parser.add_argument("--out", type=Path, default=Path("runs/presets.jsonl"))
     parser.add_argument("--data", type=Path, help="token data; else runs/stdlib-SIZE")
@@ -102,7 +103,7 @@ def main() -> int:
         parser.error("expected 10 rounds or more: one warms up, three decay")
     data = options.data or Path(f"runs/stdlib-{options.size}")
     device = choose_device(options.device)
-    sweep = Sweep(options.out, data, options.every, options.size, device)
+    sweep = Sweep(options.out, data, options.every, options.size, device, options.save_every)
     try:
         sweep.play(point_of(options), 60 * options.minutes)
     except TimeUpError as error:

@@ -154,13 +154,21 @@ class State:
 class Sweep:
     """Plays points on one data set, and keeps what it found in a file of its own.
 
-    The text is cut for `size`, and for sizes with sequences as long.
+    The text is cut for `size`, and for sizes with sequences as long. A loss is measured after every
+    so many rounds; the run is saved as often, or after every `save_every` rounds.
     """
 
-    def __init__(
-        self, out: Path, data: Path, every: int, size: str = "demo", device: Device = CPU
+    def __init__(  # what a sweep is
+        self,
+        out: Path,
+        data: Path,
+        every: int,
+        size: str = "demo",
+        device: Device = CPU,
+        save_every: int = 0,
     ) -> None:
         self._out, self._every, self._device = out, every, device
+        self._save_every = save_every or every
         self._part = out.with_suffix(".part.npz")
         out.parent.mkdir(parents=True, exist_ok=True)
         options = PrepareOptions(sequence_tokens=SIZES[size].config().data.sequence_tokens)
@@ -218,10 +226,10 @@ class Sweep:
             state.cursor = next_cursor(state.cursor, NUM_TRAINERS, count)
             state.round += 1
             if state.round % self._every == 0 or state.round == rounds:
-                state.losses[state.round] = self._loss(state.model)
-                state.save(self._part, key)
-                loss = state.losses[state.round]
+                loss = state.losses[state.round] = self._loss(state.model)
                 print(f"{key[:16]} round {state.round}: {loss:.3f}", file=sys.stderr, flush=True)
+            if state.round % self._save_every == 0:
+                state.save(self._part, key)
 
     def _loss(self, model: Llama) -> float:
         return evaluate(model, self._held_out, device=self._device) / 1e6

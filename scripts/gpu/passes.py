@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--preset", default="124m", help="a file of configs/")
     parser.add_argument("--sequences", type=int, default=8, help="of a microbatch")
+    parser.add_argument("--precisions", nargs="+", help="else all that the device has")
     parser.add_argument("--repeats", type=int, default=10)
     arguments = parser.parse_args()
     device = choose_device(arguments.device).torch
@@ -41,7 +42,7 @@ def main() -> None:
     count = arguments.sequences * config.data.sequence_tokens
     print("| precision | eager, tokens a second | compiled | gain | seconds to compile |")
     print("|---|---:|---:|---:|---:|")
-    for name in precisions_of(device):
+    for name in arguments.precisions or precisions_of(device):
         where, compiled = in_precision(device, name), CompiledPass(_said)
         begun = time.perf_counter()
         compiled.prepare(model, tokens, where)
