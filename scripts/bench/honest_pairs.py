@@ -56,7 +56,7 @@ SIZE = 5.0
 class Episode:
     """One run from the weights of a seed on, and the numbers of its audits."""
 
-    def __init__(  # what an episode is
+    def __init__(
         self,
         settings: RunSettings,
         data: TokenData,

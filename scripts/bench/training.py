@@ -158,7 +158,7 @@ class Sweep:
     so many rounds; the run is saved as often, or after every `save_every` rounds.
     """
 
-    def __init__(  # what a sweep is
+    def __init__(
         self,
         out: Path,
         data: Path,
