@@ -55,6 +55,16 @@ def test_a_run_whose_time_is_up_goes_on_to_what_an_unbroken_one_finds(
     assert words in drawing.read_text()
 
 
+@pytest.mark.long(reason="a short run on a data set of the whole standard library")
+def test_a_run_may_be_saved_less_often_than_its_loss_is_measured(call, tmp_path, monkeypatch):
+    saved = []
+    monkeypatch.setattr(training.State, "save", lambda state, *_: saved.append(state.round))
+    assert call(tmp_path / "seldom.jsonl", "--save-every", 4) == 0
+    (found,) = read_lines(tmp_path / "seldom.jsonl")
+    assert saved == [4, 8]
+    assert list(found["losses"]) == ["2", "4", "6", "8", "10"]
+
+
 def test_a_run_has_the_presets_rate_batch_and_model_unless_another_is_asked_for(call, monkeypatch):
     asked = []
     monkeypatch.setattr(presets.Sweep, "__init__", lambda *arguments: None)

@@ -3,6 +3,7 @@
 Next: scripts/bench, docs/results.md; test_inprocess_honest.py for what honest.py plays.
 """
 
+import itertools
 import sys
 
 import convictions
@@ -12,6 +13,8 @@ import pytest
 import tile_cheats
 import torch
 import verification
+
+from troth_client.model.device import Device
 
 pytestmark = pytest.mark.long(reason="each benchmark once, as its command plays it")
 
@@ -84,6 +87,19 @@ def test_pairs_of_honest_ways_go_on_where_they_were_interrupted(call, tmp_path):
     for maker in honest_pairs.KINDS:
         for judge in honest_pairs.KINDS:
             assert f"| {maker} | {judge} | 4 |" in both
+
+
+def test_a_second_device_takes_half_of_the_work_in_both_precisions(call, tmp_path, monkeypatch):
+    second = Device(torch.device("cpu", 0), is_mixed=True)
+    monkeypatch.setattr(honest_pairs, "choose_device", lambda _: second)
+    assert [device.torch for device in honest.kinds_of(second)].count(second.torch) == 2
+    assert len({device.precision for device in honest.kinds_of(second)}) == 2
+    shape = ("--config", "configs/smoke.toml", "--rounds", 4, "--out", tmp_path / "pairs.jsonl")
+    status, table, _ = call(honest_pairs, *shape, "--participant-rounds", 16)
+    assert status == 0
+    kinds = ["fp32", "bf16", "cpu:0 fp32", "cpu:0 bf16"]
+    for maker, judge in itertools.product(kinds, kinds):
+        assert f"| {maker} | {judge} | 1 |" in table
 
 
 @pytest.mark.parametrize(

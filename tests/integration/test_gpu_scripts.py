@@ -55,3 +55,14 @@ def test_kernels_that_nobody_can_run_are_an_error_of_the_table():
     assert code == 1
     assert "triton  known answer                       WRONG  RuntimeError" in out
     assert "does not compute as the processor does" in err
+
+
+@pytest.mark.long(reason="compiles a forward and backward pass, 40 seconds")
+def test_passes_are_timed_eager_and_compiled():
+    small = ("--preset", "smoke", "--precisions", "fp32", "--repeats", "1", "--sequences", "2")
+    code, out, err = output_of("passes.py", "--device", "cpu", *small, interpret="0")
+    assert code == 0, err
+    head, _, row = out.splitlines()
+    assert head.startswith("| precision | eager, tokens a second | compiled |")
+    assert row.startswith("| fp32 | ")
+    assert "not compiled" not in err
