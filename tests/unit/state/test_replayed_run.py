@@ -136,8 +136,9 @@ def test_compiled_kernels_give_the_same_roots(recorded):
 
 @pytest.mark.cuda
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device at hand")
-def test_a_cuda_device_gives_the_same_roots(recorded):
-    path = choose_path("cuda")
+@pytest.mark.parametrize("num_tiles", [0, COMPILED_FROM_TILES], ids=["torch", "compiled"])
+def test_a_cuda_device_gives_the_same_roots(recorded, num_tiles):
+    path = choose_path("cuda", num_tiles=num_tiles)
     assert path.device.type == "cuda"
     assert replay(recorded, path) == roots_of(recorded)
 
