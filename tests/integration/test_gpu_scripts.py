@@ -42,6 +42,7 @@ def test_the_table_of_equality_holds_where_numpy_interprets_the_kernels():
 
 
 @pytest.mark.cuda
+@pytest.mark.long(reason="a process with PyTorch; make test has the same of choose_device")
 def test_a_device_that_is_missing_is_told_from_a_wrong_answer():
     code, out, err = output_of("equality.py", "--device", "cuda:99", interpret="0")
     assert code == 2, err

@@ -79,7 +79,10 @@ def test_rotated_files_are_read_once(tmp_path):
     assert len(find_logs([log, tmp_path, log])) == 1
 
 
-@pytest.mark.parametrize("name", ["run.svg", "run.html"])
+AROUND = pytest.mark.long(reason="a page around the same picture")
+
+
+@pytest.mark.parametrize("name", ["run.svg", pytest.param("run.html", marks=AROUND)])
 def test_the_same_logs_make_the_same_bytes(tmp_path, name):
     """In two processes: sets have another order in each."""
     write_demo(tmp_path / "demo")

@@ -1,14 +1,20 @@
 """`troth profile`: what is refused before anything is measured."""
 
 import contextlib
+import importlib
 import os
 
 import pytest
 
-import troth_simulation.profile.study  # noqa: F401  imported while we may read everything
 from troth_simulation.faults.namespaces import refusal
 
 NOBODY = 65_534
+
+
+@pytest.fixture(scope="module", autouse=True)
+def measuring():
+    """What measures, imported while we may read everything."""
+    importlib.import_module("troth_simulation.profile.study")
 
 
 @pytest.mark.parametrize(

@@ -97,8 +97,15 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(files, module):
     assert done.stderr == "interrupted\n"
 
 
+AGAIN = pytest.mark.long(reason="the same at another moment")
+
+
 @pytest.mark.parametrize(
-    "module", ["troth_client.data.prepare", "troth_cli.demo.summary", "rich.live"]
+    "module",
+    [
+        "troth_client.data.prepare",
+        *(pytest.param(n, marks=AGAIN) for n in ("troth_cli.demo.summary", "rich.live")),
+    ],
 )
 def test_ctrl_c_while_the_demo_loads_comes_after_a_word_and_is_one_line(files, module):
     done = interrupted(module, "demo", "--out", files / "demo")

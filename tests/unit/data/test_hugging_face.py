@@ -5,7 +5,6 @@ import sys
 import threading
 from itertools import islice
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -54,7 +53,7 @@ def folder(tmp_path):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """The place in which the library would keep copies."""
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     return tmp_path / "cache"
 
 
