@@ -13,7 +13,7 @@ NOBODY = 65_534
 
 @pytest.fixture(scope="module", autouse=True)
 def measuring():
-    """What measures, imported while we may read everything."""
+    """Load what measures, while we may read everything."""
     importlib.import_module("troth_simulation.profile.study")
 
 
