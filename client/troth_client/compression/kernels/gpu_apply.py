@@ -115,6 +115,7 @@ def _rows(fields: Fields, halves: Halves, tile: tl.tensor) -> tuple[tl.tensor, t
         of_row = (frequency[None, :] == side[:, None]).to(tl.int8)
         signed_high = tl.load(halves.high + places) * sign[:, None]
         signed_low = tl.load(halves.low + places) * sign[:, None]
+        # Triton before 3.9 takes fp32 for the type of every product that does not name one.
         high = tl.dot(of_row, signed_high, high, out_dtype=tl.int32)
         low = tl.dot(of_row, signed_low, low, out_dtype=tl.int32)
     return high, low
