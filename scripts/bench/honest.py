@@ -185,12 +185,13 @@ async def count(run: InProcessRun) -> Tally:
     """Count what a finished run shows, on chain and in the events of its members."""
     view, found = await run.view(), Tally()
     events = run.members[0].events
+    computes = {one.index: one.device for one in run.members}
     for closed in events.named("round_closed"):
         found.participant_rounds += len(closed["included"])
     for one in run.members:
         for judged in one.events.named("judged"):
             found.verdicts[judged["verdict"]] += 1
-            found.across += one.device != run.members[judged["target"]].device
+            found.across += one.device != computes[judged["target"]]
             found.highest_error = max(found.highest_error, judged["error"] or 0)
             found.most_far_tiles = max(found.most_far_tiles, judged["far_tiles"] or 0)
             found.highest_residual = max(found.highest_residual, judged["residual"] or 0)
@@ -225,15 +226,18 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1, help="the first; the others follow it")
     parser.add_argument("--out", type=Path, default=Path("runs/honest.jsonl"))
-    parser.add_argument("--device", default="cpu", help="every second member's, if not the CPU")
+    parser.add_argument(
+        "--device", default="cpu", help="a second device: half of all compute there"
+    )
     arguments = parser.parse_args()
-    kinds = kinds_of(choose_device(arguments.device))
+    second = choose_device(arguments.device)
+    kinds = kinds_of(second)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         data = make_data(Path(folder))
         settings = settings_of(data, arguments.members, arguments.rounds)
         check_bounds(settings, data)
-        journal = Journal(arguments.out)
+        journal = Journal(arguments.out, second)
         while True:
             known = journal.read(settings)
             total = sum_of(known.values())

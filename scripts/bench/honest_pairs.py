@@ -105,7 +105,7 @@ class Episode:
         made = [self._compute(way, batch) for way, batch in zip(self._makers, taken, strict=True)]
         for number, batch in enumerate(taken):
             # Every kind judges every other in turn.
-            place = (number // len(self._judges) + round_) % len(self._judges)
+            place = (number + number // len(self._judges) + round_) % len(self._judges)
             self._audit(round_, number, made[number], place, batch)
         self._run.train(round_, made)
 
@@ -214,7 +214,7 @@ def report(episodes: Iterable[dict[str, Any]], agreement_bound: float) -> Iterab
     )
     yield "|---|---|" + "---:|" * 7
     place = FLOORS.index(10_000)
-    kinds = dict.fromkeys(audit["maker"] for audit in audits)
+    kinds = dict.fromkeys(audit[who] for who in ("maker", "judge") for audit in audits)
     for maker, judge in itertools.product(kinds, kinds):
         pair = [a for a in audits if (a["maker"], a["judge"]) == (maker, judge)]
         if not pair:
@@ -265,17 +265,18 @@ def main() -> int:
     changes = {key: int(value) for key, value in (one.split("=") for one in arguments.set)}
     settings = load_config(arguments.config, changes)
     with on_source_text(settings) as (bound, data):
-        known = play_all(bound, data, Journal(arguments.out), arguments)
+        known = play_all(bound, data, arguments)
     lines = list(report(known.values(), arguments.agreement_bound))
     print("\n".join(lines), flush=True)
     return int(any(a["verdict"] == "MISMATCH" for one in known.values() for a in one["audits"]))
 
 
 def play_all(
-    settings: RunSettings, data: TokenData, journal: Journal, arguments: argparse.Namespace
+    settings: RunSettings, data: TokenData, arguments: argparse.Namespace
 ) -> dict[str, dict[str, Any]]:
     """Play what is missing; return all episodes."""
-    kinds = kinds_of(choose_device(arguments.device))
+    second = choose_device(arguments.device)
+    kinds, journal = kinds_of(second), Journal(arguments.out, second)
     while True:
         known = journal.read(settings)
         done = sum(one["participant_rounds"] for one in known.values())

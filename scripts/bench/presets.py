@@ -99,6 +99,8 @@ def main() -> int:
     if options.table:
         show(options.table, options.plot)
         return 0
+    if options.save_every < 0:
+        parser.error("--save-every: expected 0, for as often as the loss, or more rounds")
     if options.rounds < 10:
         parser.error("expected 10 rounds or more: one warms up, three decay")
     data = options.data or Path(f"runs/stdlib-{options.size}")

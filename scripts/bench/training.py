@@ -215,7 +215,7 @@ class Sweep:
         return found
 
     def _rounds(self, config: RunConfig, state: State, key: str, until: float) -> None:
-        """Play what is left of a run; save it, with the loss, every so many rounds."""
+        """Play what is left of a run; measure its loss and save it, each every so many rounds."""
         count, rounds = config.train.sequences_per_payload, config.schedule.rounds
         while state.round < rounds:
             if time.perf_counter() > until:

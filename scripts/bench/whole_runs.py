@@ -17,6 +17,7 @@ from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import Source, stdlib_source
 from troth_client.data.tokens import ByteTokenizer
+from troth_client.model.device import CPU, Device
 from troth_coordinator import artifacts
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
@@ -69,27 +70,29 @@ def _bound(settings: RunSettings, data: TokenData) -> RunSettings:
 class Journal:
     """Runs that were played, a line of JSON each: an interruption loses only the one under way.
 
-    A run is known by its name and by the program and settings that it was played on. The Python
-    code is not in it: begin another file where that has changed.
+    A run is known by its name, by the program and settings that it was played on, and by the
+    second device, if there was one. The Python code is not in it: begin another file where that has
+    changed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, device: Device = CPU) -> None:
         self._path = path
+        self._device = "" if device == CPU else str(device.torch)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
     def read(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
         """Return what was found on these settings, by the names of the runs."""
         lines = map(json.loads, self._path.read_text().splitlines())
-        world = _world(settings)
+        world = self._world(settings)
         return {line["name"]: line["found"] for line in lines if line["world"] == world}
 
     def add(self, settings: RunSettings, name: str, found: Mapping[str, object]) -> None:
         """Append a run."""
-        line = {"name": name, "world": _world(settings), "found": found}
+        line = {"name": name, "world": self._world(settings), "found": found}
         with self._path.open("a") as out:
             out.write(json.dumps(line) + "\n")
 
-
-def _world(settings: RunSettings) -> str:
-    return sha256(artifacts.program_image() + settings.model_dump_json().encode()).hexdigest()[:16]
+    def _world(self, settings: RunSettings) -> str:
+        told = settings.model_dump_json() + self._device
+        return sha256(artifacts.program_image() + told.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Time forward and backward passes on a GPU: `python scripts/gpu/passes.py [--size 124m]`.
+"""Time forward and backward passes on a GPU: `python scripts/gpu/passes.py [--preset 124m]`.
 
 Owns: tokens a second in each precision of the device, eager and through torch.compile.
 Never: encodes or applies; `troth bench` does.
@@ -52,7 +52,9 @@ def main() -> None:
             way: functools.partial(one, model, tokens, count, where) for way, one in passes.items()
         }
         eager, fast = (count / each for each in in_turns(ways, arguments.repeats, device).values())
-        rates = f"{eager:,.0f} | {fast:,.0f} | {fast / eager:.2f}"
+        rates = f"{eager:,.0f} | not compiled | "
+        if compiled.works:
+            rates = f"{eager:,.0f} | {fast:,.0f} | {fast / eager:.2f}"
         print(f"| {name} | {rates} | {spent:.0f} |", flush=True)
 
 

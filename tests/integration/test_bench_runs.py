@@ -4,6 +4,7 @@ Next: scripts/bench, docs/results.md; test_inprocess_honest.py for what honest.p
 """
 
 import itertools
+import json
 import sys
 
 import convictions
@@ -91,15 +92,21 @@ def test_pairs_of_honest_ways_go_on_where_they_were_interrupted(call, tmp_path):
 
 def test_a_second_device_takes_half_of_the_work_in_both_precisions(call, tmp_path, monkeypatch):
     second = Device(torch.device("cpu", 0), is_mixed=True)
-    monkeypatch.setattr(honest_pairs, "choose_device", lambda _: second)
     assert [device.torch for device in honest.kinds_of(second)].count(second.torch) == 2
     assert len({device.precision for device in honest.kinds_of(second)}) == 2
     shape = ("--config", "configs/smoke.toml", "--rounds", 4, "--out", tmp_path / "pairs.jsonl")
-    status, table, _ = call(honest_pairs, *shape, "--participant-rounds", 16)
+    with monkeypatch.context() as patch:
+        patch.setattr(honest_pairs, "choose_device", lambda _: second)
+        status, table, _ = call(honest_pairs, *shape, "--participant-rounds", 16)
     assert status == 0
     kinds = ["fp32", "bf16", "cpu:0 fp32", "cpu:0 bf16"]
     for maker, judge in itertools.product(kinds, kinds):
         assert f"| {maker} | {judge} | 1 |" in table
+    (line,) = (tmp_path / "pairs.jsonl").read_text().splitlines()
+    first = [audit["judge"] for audit in json.loads(line)["found"]["audits"][:4]]
+    assert sorted(first) == sorted(kinds), "every kind judges in each round"
+    call(honest_pairs, *shape, "--participant-rounds", 1)
+    assert len((tmp_path / "pairs.jsonl").read_text().splitlines()) == 2, "not taken for its own"
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,7 @@ def test_compiled_kernels_give_the_same_roots(recorded):
 def test_a_cuda_device_gives_the_same_roots(recorded, num_tiles):
     path = choose_path("cuda", num_tiles=num_tiles)
     assert path.device.type == "cuda"
+    assert (path.kernels is not None) == bool(num_tiles), path.note
     assert replay(recorded, path) == roots_of(recorded)
 
 
