@@ -20,13 +20,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import torch
-from whole_runs import Journal, model_of, prepared, settings_on
+from whole_runs import Journal, kinds_of, model_of, prepared, settings_on
 
 from troth_attestation.quorum import AuditOutcome
 from troth_client.audit.calibrate import Plan, calibrate
@@ -35,15 +35,13 @@ from troth_client.audit.ways import ways_here
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
-from troth_client.model.device import CPU, Device, choose_device, in_precision
+from troth_client.model.device import CPU, Device, choose_device
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.config import MICRO
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.settings import RunSettings
 from troth_simulation.in_process import InProcessRun
 
-KINDS = (CPU, CPU.other_precision())
-"""How the members compute, in turn."""
 TOKENS = 64
 TEXT_BYTES = 1_000_000
 HEADROOM = 1.5
@@ -154,18 +152,9 @@ def check_bounds(settings: RunSettings, data: TokenData) -> None:
         raise SystemExit("the bounds do not suit this config: honest people would be hurt")
 
 
-def kinds_of(device: Device) -> tuple[Device, ...]:
-    """Return the processor in two precisions, and so a second device."""
-    if device == CPU:
-        return KINDS
-    return (CPU, in_precision(device.torch, "bf16"), KINDS[1], in_precision(device.torch, "fp32"))
-
-
-async def play(
-    settings: RunSettings, data: TokenData, seed: int, kinds: Sequence[Device] = KINDS
-) -> Tally:
-    """Play one run to its end; members compute in these ways, in turn."""
-    begun = time.monotonic()
+async def play(settings: RunSettings, data: TokenData, seed: int, second: Device = CPU) -> Tally:
+    """Play one run to its end; members compute in every kind of both devices, in turn."""
+    begun, kinds = time.monotonic(), list(kinds_of(second).values())
     with tempfile.TemporaryDirectory() as name:
         run = await InProcessRun.create(settings, data, Path(name), seed=seed)
         for number in range(settings.chain.capacity):
@@ -231,7 +220,6 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     second = choose_device(arguments.device)
-    kinds = kinds_of(second)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         data = make_data(Path(folder))
@@ -245,7 +233,7 @@ def main() -> int:
             if total.participant_rounds >= arguments.participant_rounds:
                 break
             seed = next(n for n in itertools.count(arguments.seed) if str(n) not in known)
-            journal.add(settings, str(seed), vars(asyncio.run(play(settings, data, seed, kinds))))
+            journal.add(settings, str(seed), vars(asyncio.run(play(settings, data, seed, second))))
     return 1 if total.harm else 0
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from whole_runs import ROUNDS_APART, Journal, on_source_text
+from whole_runs import ROUNDS_APART, Journal, kinds_of, on_source_text
 
 from troth_attestation.measure import Again, Own, Shown, Yardstick, measure
 from troth_attestation.pieces import Float32
@@ -36,15 +36,13 @@ from troth_client.audit.tails import largest
 from troth_client.audit.ways import Way
 from troth_client.audit.whole_model import FLOORS, Whole
 from troth_client.data.shards import TokenData
-from troth_client.model.device import CPU, Device, choose_device, in_precision
+from troth_client.model.device import Device, choose_device
 from troth_client.train.errors import NonFiniteError
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.config import NUM_FAR
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.settings import RunSettings
 
-KINDS = {"fp32": CPU, "bf16": CPU.other_precision()}
-"""The ways to compute, by name; one and the next are one device in its two precisions."""
 FORGED = (0.02, 0.06, 0.375)
 """Shares of the model, consecutive tiles, that a forger sends in a direction of its choice."""
 SELDOM = 5
@@ -62,7 +60,7 @@ class Episode:
         data: TokenData,
         seed: int,
         trainers: int,
-        kinds: Mapping[str, Device] = KINDS,
+        kinds: Mapping[str, Device],
     ) -> None:
         self._config, self._data, self._seed = settings.config, data, seed
         self._factor = settings.chain.sketch_factor
@@ -289,14 +287,6 @@ def play_all(
             str(seed),
             Episode(settings, data, seed, arguments.trainers, kinds).play(arguments.rounds),
         )
-
-
-def kinds_of(device: Device) -> dict[str, Device]:
-    """Return those of the processor, and of a second device its two precisions."""
-    if device == CPU:
-        return dict(KINDS)
-    both = (in_precision(device.torch, "fp32"), in_precision(device.torch, "bf16"))
-    return dict(KINDS) | {f"{device.torch} {one.precision}": one for one in both}
 
 
 if __name__ == "__main__":

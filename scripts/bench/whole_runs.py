@@ -17,7 +17,7 @@ from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import Source, stdlib_source
 from troth_client.data.tokens import ByteTokenizer
-from troth_client.model.device import CPU, Device
+from troth_client.model.device import CPU, Device, in_precision
 from troth_coordinator import artifacts
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.settings import RunSettings
@@ -65,6 +65,18 @@ def settings_on(data: TokenData, changes: Mapping[str, object]) -> RunSettings:
 def _bound(settings: RunSettings, data: TokenData) -> RunSettings:
     config = settings.config.with_manifest(data.manifest.hash)
     return settings.model_copy(update={"config": config})
+
+
+def kinds_of(second: Device) -> dict[str, Device]:
+    """Return the two precisions of the processor, and those of a second device, by name.
+
+    One and the next are one device.
+    """
+    kinds = {"fp32": CPU, "bf16": CPU.other_precision()}
+    if second != CPU:
+        both = (in_precision(second.torch, name) for name in ("fp32", "bf16"))
+        kinds |= {f"{one.torch} {one.precision}": one for one in both}
+    return kinds
 
 
 class Journal:

@@ -65,11 +65,10 @@ async def test_a_free_rider_loses_half_and_the_reward_of_each_further_round(run_
 
 
 LESS = pytest.mark.long(reason="farther from honest work than a half, which make test has")
-OTHER = pytest.mark.long(reason="another half of the same batch")
 
 
 @pytest.mark.parametrize("part", ["1-2", *(pytest.param(p, marks=LESS) for p in ("1-4", "1-8"))])
-@pytest.mark.parametrize("what", ["batch", pytest.param("sequences", marks=OTHER)])
+@pytest.mark.parametrize("what", ["batch", "sequences"])
 async def test_half_of_the_batch_or_less_is_a_mismatch(run_factory, what, part):
     """It cuts the end off every sequence, or skips some whole, and claims the whole batch.
 

@@ -304,4 +304,6 @@ def test_nothing_is_left_of_the_place_where_ranks_met(port, tmp_path, monkeypatc
             with contextlib.closing(waiting.result(30)):
                 assert not list(tmp_path.iterdir())
                 ordered = others.submit(other.order)
-            assert ordered.result(30)[0] == END
+            order, *numbers = ordered.result(30)
+            assert order == END
+            assert numbers == [0, 0]

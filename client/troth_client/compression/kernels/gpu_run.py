@@ -19,7 +19,7 @@ from troth_client.compression.basis import integer_basis
 from troth_client.compression.kernels import gpu_apply, gpu_encode
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.kernels.gpu_compiler import OPTIONS
-from troth_client.compression.kernels.inputs import ABSENT, NEGATIVE, folded_basis
+from troth_client.compression.kernels.inputs import codes, folded_basis
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import Matrix, TileLayout
 from troth_client.compression.topk import check_finite
@@ -67,7 +67,7 @@ def update_layout(
 ) -> None:
     """Apply signs to weights, in place, as `Update` says."""
     one = next(iter(weights.values()))
-    packed = _codes(payloads, layout.num_tiles, one.device)
+    packed = codes(payloads, layout.num_tiles, one.device)
     fields = gpu_apply.Fields(packed, packed.shape[1])
     pair = gpu_apply.halves(integer_basis())
     halves = gpu_apply.Halves(*(torch.from_numpy(half).to(one.device) for half in pair))
@@ -77,22 +77,6 @@ def update_layout(
                 *(values, cut, fields, halves, gpu_apply.Constants(*constants)), **OPTIONS
             )
             layout.put_back(matrix, values, weights)
-
-
-def _codes(payloads: Sequence[Signs], num_tiles: int, device: torch.device) -> Tensor:
-    """Return what `inputs.codes` does, put together on the device."""
-    number = sum(signs.k for signs in payloads)
-    found = torch.empty((num_tiles, number), dtype=torch.int16, device=device)
-    end = 0
-    for signs in payloads:
-        own, end = found[:, end : end + signs.k], end + signs.k
-        indices, negative, present = (
-            torch.from_numpy(array).to(device)
-            for array in (signs.indices, signs.negative, signs.present)
-        )
-        torch.add(indices, negative.to(torch.int16), alpha=NEGATIVE, out=own)
-        own.masked_fill_(~present[:, None], ABSENT)
-    return found
 
 
 def _cut(

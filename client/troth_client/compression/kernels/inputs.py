@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_SIDE
@@ -21,14 +23,19 @@ NEGATIVE: Final = 4096
 _HALF = TILE_SIDE // 2
 
 
-def codes(payloads: Sequence[Signs], num_tiles: int) -> NDArray[np.int16]:
-    """Return the fields of all payloads, int16 [T, K]."""
-    found = np.empty((num_tiles, sum(signs.k for signs in payloads)), np.int16)
+def codes(payloads: Sequence[Signs], num_tiles: int, device: torch.device) -> Tensor:
+    """Return the fields of all payloads, int16 [T, K], put together on the device."""
+    number = sum(signs.k for signs in payloads)
+    found = torch.empty((num_tiles, number), dtype=torch.int16, device=device)
     end = 0
     for signs in payloads:
         own, end = found[:, end : end + signs.k], end + signs.k
-        np.bitwise_or(signs.indices, np.multiply(signs.negative, np.int16(NEGATIVE)), out=own)
-        own[np.flatnonzero(~signs.present)] = ABSENT
+        indices, negative, present = (
+            torch.from_numpy(array).to(device)
+            for array in (signs.indices, signs.negative, signs.present)
+        )
+        torch.add(indices, negative.to(torch.int16), alpha=NEGATIVE, out=own)
+        own.masked_fill_(~present[:, None], ABSENT)
     return found
 
 

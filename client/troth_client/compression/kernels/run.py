@@ -70,7 +70,7 @@ def update_layout(
     constants: tuple[float, float],
 ) -> None:
     """Apply signs to weights, in place, as `Update` says."""
-    fields = codes(payloads, layout.num_tiles)
+    fields = codes(payloads, layout.num_tiles, torch.device("cpu")).numpy()
     a, b = (np.float32(x) for x in constants)
     wholes = {m: layout.whole(m, weights).contiguous() for m in layout.matrices}
 
