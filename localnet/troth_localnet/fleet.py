@@ -27,6 +27,7 @@ from troth_localnet.errors import FleetError
 ConfigT = TypeVar("ConfigT")
 
 STOP_SECONDS: Final = 10.0
+_FIRST_IMPORT: Final = "troth_localnet.quiet_imports"
 
 
 def preload(modules: Sequence[str]) -> None:
@@ -35,7 +36,7 @@ def preload(modules: Sequence[str]) -> None:
     All fleets of a program share one fork server, so the first call, or the first start of a fleet,
     decides what their processes need not import. A module that is not there is left to the targets.
     """
-    multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
+    multiprocessing.get_context("forkserver").set_forkserver_preload([_FIRST_IMPORT, *modules])
     # Ctrl-C reaches the server too, which would show a traceback from the middle of its imports.
     # The start of the resource tracker would lift the block, so that one comes first.
     resource_tracker.ensure_running()
@@ -171,6 +172,7 @@ def _run(target: Callable[[ConfigT], None], config: ConfigT) -> None:
     # The modules of the server are never garbage: looking for it there takes time, and copies the
     # memory that all processes share.
     gc.freeze()
+    gc.enable()
     target(config)
 
 

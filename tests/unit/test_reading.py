@@ -9,11 +9,11 @@ from solders.pubkey import Pubkey
 from support.views import network, round_view, run_view
 
 from troth_client.network.reading import (
-    FIRST_SECONDS,
     HEED_SECONDS,
     LATE_SECONDS,
     LONGEST_SECONDS,
     MAX_AHEAD_SLOTS,
+    PACE_SECONDS,
     STRANGE_LOOKS,
     LeanReader,
 )
@@ -80,7 +80,7 @@ class Bench:
 
     async def steady(self) -> "Bench":
         """Read until the pace of slots is known."""
-        await self.pass_seconds(5 * FIRST_SECONDS)
+        await self.pass_seconds(2.5 * PACE_SECONDS)
         await self.reader.read()
         self.node.reads.clear()
         return self
@@ -328,3 +328,33 @@ async def test_looks_that_are_a_moment_ahead_of_each_push_end_no_subscription(be
         bench.pushes.newest = mark_of(bench.node.run, bench.node.slot)
         await bench.pass_seconds(LONGEST_SECONDS)
     assert bench.pushes.num_dropped == 0
+
+
+async def test_until_the_pace_is_known_every_look_reads():
+    """No slot passes on a view whose pace is unknown, and whoever waits for one would not act."""
+    fresh = Bench()
+    await fresh.pass_seconds(4 * TICK_SECONDS)
+    assert fresh.node.reads == ["all", "round", "round", "round"]
+
+
+async def test_after_a_true_push_the_next_is_heeded_soon_while_no_round_is_open(bench):
+    """Joins, and the audits after the last round: somebody has to act on each."""
+    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
+    await bench.pass_seconds(HEED_SECONDS + TICK_SECONDS)
+    for _ in range(3):
+        bench.change()
+        (view,) = await bench.pass_seconds(TICK_SECONDS)
+        assert view.run == bench.node.run
+
+
+async def test_a_false_push_ends_the_haste(bench):
+    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
+    await bench.pass_seconds(HEED_SECONDS + TICK_SECONDS)
+    bench.change()
+    await bench.pass_seconds(TICK_SECONDS)
+    bench.node.reads.clear()
+    mark = mark_of(bench.node.run, 0)
+    for ahead in range(1, 26):
+        bench.pushes.newest = replace(mark, slot=bench.node.slot + 8, event_sequence=90 + ahead)
+        await bench.pass_seconds(TICK_SECONDS)
+    assert 5 <= len(bench.node.reads) <= 10

@@ -32,12 +32,15 @@ POLLED_SECONDS: Final = 2.0
 """Where nobody pushes, a view is at most so old. Elsewhere 18 slots count as no less than this."""
 LONGEST_SECONDS: Final = 7.5
 """Elsewhere 18 slots count as no more than this."""
-FIRST_SECONDS: Final = 1.0
-"""A view is at most so old until the pace of slots is known."""
+FIRST_SECONDS: Final = 0.2
+"""A view is at most so old until the pace of slots is known: without it no slot passes here."""
 LATE_SECONDS: Final = 2.0
 """A push may come so much later than a look that shows the same change."""
 HEED_SECONDS: Final = 1.0
 """A push that no look confirms (yet) leads to at most one look in this time."""
+PROVEN_SECONDS: Final = 0.2
+"""After a look has shown that pushes were true, the next one is heeded so soon while no round is
+open: joins, audits after the last round, whatever somebody has to act on next."""
 MAX_AHEAD_SLOTS: Final = 16
 """A push whose slot is so far ahead of the looks counts as false."""
 PACE_SECONDS: Final = 2.0
@@ -110,6 +113,7 @@ class LeanReader:
         self._num_acts = self._num_shown = 0
         self._unpushed: tuple[float, Mark] | None = None
         self._heeded_at = {True: 0.0, False: 0.0}
+        self._is_proven = False
         self._num_strange = 0
         self._pace = _Pace()
         self._early: asyncio.Future[None] | None = None
@@ -133,6 +137,10 @@ class LeanReader:
         self._check_slot(view.slot)
         self._num_shown = num_acts
         self._compare(known, view)
+        if known is not None and mark is not None:
+            self._is_proven = (
+                view.run != known.run and view.run.event_sequence >= mark.event_sequence
+            )
         self._view, self._read_at = view, self._clock()
         self._aged = view
         self._pace.observe(self._read_at, view.slot)
@@ -187,7 +195,8 @@ class LeanReader:
         is_awaited = self._is_awaited(known)
         if self._pushed(known) is None or (known.run.phase in IN_ROUND and not is_awaited):
             return False
-        return self._clock() - self._heeded_at[is_awaited] >= HEED_SECONDS
+        pause = PROVEN_SECONDS if self._is_proven else HEED_SECONDS
+        return self._clock() - self._heeded_at[is_awaited] >= pause
 
     def _is_awaited(self, known: NetworkView) -> bool:
         """Tell whether a push says that the phase, or what everybody waits for, has changed."""

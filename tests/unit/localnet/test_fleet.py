@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -55,7 +56,12 @@ def test_modules_are_imported_by_the_server_and_not_by_us(tmp_path):
         timeout=60,
         env={**os.environ, "PYTHONPATH": tests},
     )
-    assert report.read_text() == "True True"
+    assert json.loads(report.read_text()) == {
+        "module": True,
+        "other parent": True,
+        "collected at import": False,
+        "collects": True,
+    }
 
 
 def test_garbage_collection_passes_over_the_modules_of_the_server(tmp_path):
