@@ -88,18 +88,21 @@ async def test_a_finished_run_shows_its_members_as_finished_and_no_time_left(run
 
 
 class SlowAccounts(DirectRpc):
-    """A node that answers at once about the run, and about all else when `open` is set."""
+    """A node that answers about the run at once; after its end, about the rest once it is open."""
 
     def __init__(self, chain, run):
         super().__init__(chain)
+        self.client = CoordinatorClient(DirectRpc(chain))
         self.run, self.open, self.num_waiting = run, asyncio.Event(), 0
-        self.open.set()
 
     async def get_accounts(self, addresses):
-        if self.run not in addresses:
+        if self.run not in addresses and await self.is_over():
             self.num_waiting += 1
             await self.open.wait()
         return await super().get_accounts(addresses)
+
+    async def is_over(self):
+        return (await self.client.read_run(self.run)).phase == Phase.FINISHED
 
 
 async def test_the_rounds_before_the_end_are_told_though_their_accounts_come_after_it(run_factory):
@@ -108,11 +111,10 @@ async def test_the_rounds_before_the_end_are_told_though_their_accounts_come_aft
     transport = memory_transport(run.network, "outsider", listens=False)
     client = CoordinatorClient(rpc)
     async with Observer(client, run.at.run, ObserverSettings(), transport=transport) as observer:
-        rpc.open.clear()
-        rpc.num_waiting = 0
         await run.finish()
-        while not (observer.latest().run.is_finished and rpc.num_waiting):
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(SECONDS):
+            while not (observer.latest().run.is_finished and rpc.num_waiting):
+                await asyncio.sleep(0.01)
         settling = asyncio.create_task(observer.settle(SECONDS))
         await asyncio.sleep(0)
         rpc.open.set()

@@ -39,8 +39,8 @@ LATE_SECONDS: Final = 2.0
 HEED_SECONDS: Final = 1.0
 """A push that no look confirms (yet) leads to at most one look in this time."""
 PROVEN_SECONDS: Final = 0.2
-"""After a look has shown that pushes were true, the next one is heeded so soon while no round is
-open: joins, audits after the last round, whatever somebody has to act on next."""
+"""After a look has shown that a push was true, the next one is heeded so soon while no round is
+open. Joins are pushed then, and audits after the last round: somebody has to act on each."""
 MAX_AHEAD_SLOTS: Final = 16
 """A push whose slot is so far ahead of the looks counts as false."""
 PACE_SECONDS: Final = 2.0

@@ -1,14 +1,13 @@
 """Housekeeping: send the transitions that anyone may send, make checkpoints, drop old files.
 
-Owns: transitions, seeds and steps of audits, each sent by about two participants of n; the start
-of a checkpoint; and the removal of opening sets and verdicts of settled audits.
+Owns: transitions, seeds and steps of audits, sent in turns (`turns.py`); the start of a checkpoint;
+and the removal of opening sets and verdicts of settled audits.
 Never: treats a lost race as an error, or lets a send that hangs delay another.
 Next: `steps/transitions.py`, `audit/transitions.py`, `checkpoints.py`.
 """
 
 from collections.abc import Sequence
 from functools import partial
-from random import Random
 from typing import NoReturn
 
 from solders.instruction import Instruction
@@ -21,15 +20,15 @@ from troth_client.network.fee_funds import Rank
 from troth_client.network.named_tasks import NamedTasks
 from troth_client.network.sends import Due
 from troth_client.participant.checkpoints import Checkpoints
+from troth_client.participant.turns import is_our_turn
 from troth_client.state.audit_state import AuditState
 from troth_client.state.verdict_store import Duty
 from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
-from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.progress import attendance
-from troth_coordinator.rules.view import NetworkView, RoundView, Status
+from troth_coordinator.rules.view import NetworkView, RoundView
 
 SEED_HISTORY_SLOTS = 512
 """Entries of the SlotHashes sysvar: a seed slot that is younger than this is still listed."""
@@ -55,7 +54,8 @@ async def keep_house(member: Member) -> NoReturn:
 class _House:
     """Begins the sends that a view makes due, at most one for each purpose at a time.
 
-    Several looks may fall in one slot. Only the first counts, so that each participant draws once.
+    Several looks may fall in one slot. Only the first counts: a later one need not show what the
+    first has led to.
     """
 
     def __init__(self, member: Member) -> None:
@@ -63,7 +63,6 @@ class _House:
         self._chain = member.chain
         self._replica = member.state.replica
         self._audits = member.audits
-        self._random = member.submissions.random
         self._checkpoints = Checkpoints(member)
         self._cranked_slot = self._moved_slot = -1
         self._hurried: tuple[int, Phase] | None = None
@@ -80,10 +79,10 @@ class _House:
         chain = self._chain
         if not chain.funds.allows(Rank.HOUSE):
             return
-        is_ours = is_our_turn(self._random, view)
+        moment = view.run.round, view.run.phase
+        is_ours = is_our_turn(chain.index, view, moment)
         if pending_seeds(view) and is_ours:
             self.tasks.start("seeds", partial(settle_seeds, chain, view))
-        moment = view.run.round, view.run.phase
         if not is_ours and (moment == self._hurried or not _have_all_acted(view)):
             return
         due = due_transition(chain, self._replica.known_root, view)
@@ -102,26 +101,21 @@ class _House:
             return
         for audit in sorted(tracker.audits(view), key=lambda audit: audit.stage_end):
             due = due_for(tracker, view, audit)
-            if due is not None and is_our_turn(self._random, view):
+            if due is not None and is_our_turn(chain.index, view, audit.key):
                 self.tasks.start(
                     (audit.key, due), partial(take_step, chain, tracker, view, audit, due)
                 )
         for key in tracker.to_open(view):
-            if is_our_turn(self._random, view):
+            if is_our_turn(chain.index, view, key):
                 self.tasks.start((key, None), partial(open_audit, chain, tracker, view, key))
 
 
 def _have_all_acted(view: NetworkView) -> bool:
-    """Tell whether everybody has acted in a phase of a round; then we try once without drawing.
+    """Tell whether everybody has acted in a phase of a round; then we try once, out of turn.
 
     No push says so. Those who see it first are the last to act, who looked after their act: few.
     """
     return view.run.phase in IN_ROUND and not attendance(view).missing
-
-
-def is_our_turn(random: Random, view: NetworkView) -> bool:
-    """Draw whether to send in this slot; about two participants of n do."""
-    return random.random() < 2 / max(2, _num_active(view))
 
 
 async def settle_seeds(chain: RunChain, view: NetworkView) -> None:
@@ -185,9 +179,3 @@ def tidy(audits: AuditState, view: NetworkView) -> None:
 def _is_over(audits: AuditState, duty: Duty) -> bool:
     audit = audits.tracker.find(duty.round, duty.target, duty.kind)
     return audit is None or audit.stage in JUDGED
-
-
-def _num_active(view: NetworkView) -> int:
-    if view.round is not None:
-        return bitmap.count(view.round.members)
-    return sum(entry.status in (Status.PENDING, Status.ACTIVE) for entry in view.entries)

@@ -8,11 +8,14 @@ import pytest
 from support.audit_driver import AUDIT, INDEX, AuditDriver, closed_round, complaints, settle
 from support.audit_node import FROZEN_AT, ROUND, view_at
 from support.audit_views import audit_view
+from support.turns import always, never
 from support.views import PARAMS, RUN_ADDRESS, round_view
 
 from troth_attestation.verdict import Statement, VerdictKind
+from troth_client.participant import housekeeping
 from troth_client.participant.audits import is_needed, run_audits
 from troth_client.participant.housekeeping import SEED_HISTORY_SLOTS, keep_house, tidy
+from troth_client.participant.turns import is_our_turn
 from troth_client.runtime.base import end
 from troth_client.state.verdict_store import Duty
 from troth_coordinator.chain.errors import (
@@ -38,21 +41,11 @@ TOO_LATE = ProgramRefusedError(
 SEEDS = 1 << ROUND
 
 
-class Always:
-    """Draws that always, or never, make it our turn."""
-
-    def __init__(self, value=0.0):
-        self.value = value
-
-    def random(self):
-        return self.value
-
-
 @pytest.fixture
-async def driver(tmp_path):
+async def driver(tmp_path, monkeypatch):
+    monkeypatch.setattr(housekeeping, "is_our_turn", always)
     one = AuditDriver(tmp_path)
     one.node.rounds = {}
-    one.submissions.random = Always()
     yield one
     await one.close()
 
@@ -157,8 +150,8 @@ async def test_an_error_that_is_none_of_the_nodes_ends_housekeeping(driver):
         await running
 
 
-async def test_what_is_not_our_turn_is_left_to_others(driver):
-    driver.submissions.random = Always(0.99)
+async def test_what_is_not_our_turn_is_left_to_others(driver, monkeypatch):
+    monkeypatch.setattr(housekeeping, "is_our_turn", never)
     await begin(driver)
     await see(driver, view_at(LATE, phase=Phase.COMMIT), due())
     assert driver.node.sent == []
@@ -184,25 +177,25 @@ async def test_an_opened_audit_that_landed_is_not_opened_again_at_an_older_look(
     assert len(driver.node.sent) == 2, "a later look without it: a fork took it back"
 
 
-class Counted(Always):
-    """Draws that are counted."""
-
-    num_draws = 0
-
-    def random(self):
-        self.num_draws += 1
-        return super().random()
-
-
-async def test_many_looks_in_one_slot_are_one_draw(driver):
-    """Else each further look would draw again, and more than two of n would send."""
-    driver.submissions.random = Counted(0.99)
+async def test_only_the_first_look_in_a_slot_counts(driver):
+    """A later one need not show yet what the first has led to."""
     await begin(driver)
     for _ in range(3):
         await see(driver, view_at(LATE, phase=Phase.COMMIT), due())
-    assert driver.submissions.random.num_draws == 2, "one for the run, one for the audit"
+    assert len(driver.named("cranked")) == 1
+    assert len(driver.named("escrow_released")) == 1
     await see(driver, view_at(LATE + 1, phase=Phase.COMMIT))
-    assert driver.submissions.random.num_draws == 4
+    assert len(driver.named("cranked")) == 2
+
+
+async def test_members_take_turns_with_each_step(driver, monkeypatch):
+    """By the real order: index 5 is no member of the view's four, so it comes after them."""
+    monkeypatch.setattr(housekeeping, "is_our_turn", is_our_turn)
+    await begin(driver)
+    for slot in range(LATE, LATE + 15):
+        await see(driver, view_at(slot, phase=Phase.COMMIT), due())
+    assert len(driver.named("cranked")) == 3
+    assert len(driver.named("escrow_released")) == 3
 
 
 async def test_a_look_at_a_slot_that_a_node_made_up_ends_no_housekeeping(driver):
@@ -293,13 +286,15 @@ async def test_closing_leaves_only_sends_which_are_reported_when_they_land(drive
     assert [one["fee"] for one in driver.named("escrow_released")] == [5_000]
 
 
-async def test_a_cleared_trainer_serves_its_openings_while_anybody_may_contest_that(driver):
+async def test_a_cleared_trainer_serves_its_openings_while_anybody_may_contest_that(
+    driver, monkeypatch
+):
     """Somebody waits for an honest member's process to end, opens a bonded case, and has it fined.
 
     A jury that is served nothing says so, and that is a refusal. So members stay, with the opening
     set in their store, until no case may follow. Threat T22.
     """
-    driver.submissions.random = Always(0.99)
+    monkeypatch.setattr(housekeeping, "is_our_turn", never)
     driver.node.rounds = {ROUND: closed_round()}
     driver.propose()
     await begin(driver)

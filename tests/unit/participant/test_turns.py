@@ -1,0 +1,53 @@
+"""One participant a slot sends each step, and everybody has a turn."""
+
+from collections import Counter
+from dataclasses import replace
+
+from support.views import entry, network, roster, round_view, run_view
+
+from troth_client.participant.turns import is_our_turn
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import Status
+
+STEP = (7, 2, 0)
+
+
+def takers(slot, members, step=STEP, indices=range(8)):
+    """Return who of these sends the step in a slot of a round with these members."""
+    view = network(slot=slot, round_=round_view(members=members))
+    return [index for index in indices if is_our_turn(index, view, step)]
+
+
+def test_one_member_a_slot_sends_a_step_and_each_has_its_turn():
+    members = 0b0110_1101
+    inside = [0, 2, 3, 5, 6]
+    turns = Counter()
+    for slot in range(1_000, 1_005):
+        (taker,) = takers(slot, members, indices=inside)
+        turns[taker] += 1
+    assert turns == dict.fromkeys(inside, 1)
+
+
+def test_steps_begin_with_different_members():
+    first, second = (takers(1_000, 0b1111, step, range(4)) for step in ((7, 2, 0), (7, 3, 0)))
+    assert first != second
+
+
+def test_who_is_no_member_has_a_turn_as_well():
+    """All members may be away, and a run must go on with those who are not."""
+    turns = [slot for slot in range(1_000, 1_010) if 6 in takers(slot, 0b1111)]
+    assert len(turns) == 2
+
+
+def test_without_members_it_is_always_our_turn():
+    assert takers(1_000, 0, indices=[3]) == [3]
+
+
+def test_between_rounds_those_who_may_be_in_the_next_take_turns():
+    entries = roster(entry(1), entry(2, status=Status.LEFT), entry(3, status=Status.PENDING))
+    run = run_view(phase=Phase.WARMUP)
+    turns = Counter()
+    for slot in range(1_000, 1_004):
+        view = replace(network(slot, run, entries), round=None)
+        turns.update(index for index in (0, 2) if is_our_turn(index, view, STEP))
+    assert turns == {0: 2, 2: 2}
