@@ -5,24 +5,26 @@ Next: `housekeeping.py`, which asks for each step.
 
 One participant a slot, so that sends rarely meet: one that comes second is refused, or costs a fee
 for nothing. A step whose turn comes to somebody who is away waits for the next slot.
+All draw alike, from step and slot. Going round by the slot would keep a participant that looks at
+each fourth slot from ever having a turn among four.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from random import Random
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.view import NetworkView, Status
 
 
-def is_our_turn(index: int, view: NetworkView, step: Iterable[int]) -> bool:
+def is_our_turn(index: int, view: NetworkView, step: Sequence[int]) -> bool:
     """Tell whether participant `index` sends a step, named by numbers, in the slot of a view.
 
-    Members follow each other by their indices, and different steps begin with different members.
-    A participant that is no member comes after the last.
+    One of the members does. A participant that is no member draws as if it were one more.
     """
     members = _members(view)
-    place = members.index(index) if index in members else len(members)
-    num_places = max(len(members), place + 1)
-    return (view.slot + sum(step)) % num_places == place
+    if index not in members:
+        members.append(index)
+    return Random(f"{view.slot} {tuple(map(int, step))}").choice(members) == index
 
 
 def _members(view: NetworkView) -> list[int]:
