@@ -172,7 +172,6 @@ def _run(target: Callable[[ConfigT], None], config: ConfigT) -> None:
     # The modules of the server are never garbage: looking for it there takes time, and copies the
     # memory that all processes share.
     gc.freeze()
-    gc.enable()
     target(config)
 
 

@@ -330,31 +330,75 @@ async def test_looks_that_are_a_moment_ahead_of_each_push_end_no_subscription(be
     assert bench.pushes.num_dropped == 0
 
 
-async def test_until_the_pace_is_known_every_look_reads():
-    """No slot passes on a view whose pace is unknown, and whoever waits for one would not act."""
-    fresh = Bench()
-    await fresh.pass_seconds(4 * TICK_SECONDS)
-    assert fresh.node.reads == ["all", "round", "round", "round"]
-
-
-async def test_after_a_true_push_the_next_is_heeded_soon_while_no_round_is_open(bench):
-    """Joins, and the audits after the last round: somebody has to act on each."""
-    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
-    await bench.pass_seconds(HEED_SECONDS + TICK_SECONDS)
-    for _ in range(3):
-        bench.change()
-        (view,) = await bench.pass_seconds(TICK_SECONDS)
-        assert view.run == bench.node.run
-
-
-async def test_a_false_push_ends_the_haste(bench):
-    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
-    await bench.pass_seconds(HEED_SECONDS + TICK_SECONDS)
-    bench.change()
-    await bench.pass_seconds(TICK_SECONDS)
+async def ticking(bench: Bench, seconds: float, act: Callable[[], None] = lambda: None) -> int:
+    """Look twenty times a second, after an act each time; return how often that reads."""
     bench.node.reads.clear()
-    mark = mark_of(bench.node.run, 0)
-    for ahead in range(1, 26):
-        bench.pushes.newest = replace(mark, slot=bench.node.slot + 8, event_sequence=90 + ahead)
-        await bench.pass_seconds(TICK_SECONDS)
-    assert 5 <= len(bench.node.reads) <= 10
+    for _ in range(round(20 * seconds)):
+        bench.node.seconds += 0.05
+        act()
+        await bench.reader.newest()
+    return len(bench.node.reads)
+
+
+async def test_until_the_pace_is_known_a_view_is_a_fifth_of_a_second_old_at_most():
+    """It keeps its slot until then, and whoever waits for the next one would not act."""
+    assert 4 <= await ticking(Bench(), 1.0) <= 6
+
+
+@pytest.mark.parametrize(("slots_per_second", "num_reads"), [(10.0, 20), (2.5, 5)])
+async def test_true_pushes_are_heeded_two_slots_apart_while_no_round_is_open(
+    slots_per_second, num_reads
+):
+    """Joins, and the audits after the last round: somebody has to act on each."""
+    bench = Bench()
+    bench.node.slots_per_second = slots_per_second
+    await bench.steady()
+    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
+    await ticking(bench, HEED_SECONDS + 1.0, bench.change)
+    assert num_reads - 2 <= await ticking(bench, 4.0, bench.change) <= num_reads + 1
+
+
+async def test_true_pushes_within_a_round_wait_as_before(bench):
+    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
+    await ticking(bench, 2 * HEED_SECONDS, bench.change)
+    bench.change(phase=Phase.COMMIT, phase_start_slot=1_030)
+    await ticking(bench, 0.5)
+    assert await ticking(bench, 4.0, bench.change) == 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "event_sequence"),
+    [(Phase.COMMIT, 0), (Phase.COMMIT, None), (Phase.COMMIT, 10_000), (Phase.WARMUP, 0)],
+    ids=["old", "true", "ahead", "old-between-rounds"],
+)
+async def test_false_pushes_beside_true_events_cost_a_read_a_second(phase, event_sequence):
+    """A socket makes up edges while audits go on."""
+    bench = Bench()
+    bench.node.slots_per_second = 10.0
+    await bench.steady()
+    bench.change(phase=phase, phase_start_slot=1_020)
+    await ticking(bench, 2 * HEED_SECONDS)
+    edges = iter(range(5_000, 6_000))
+
+    def lie() -> None:
+        bench.change(is_pushed=False)
+        true = mark_of(bench.node.run, bench.node.slot + 8)
+        sequence = true.event_sequence if event_sequence is None else event_sequence
+        edge = (next(edges), *true.edge[1:])
+        bench.pushes.newest = replace(true, edge=edge, event_sequence=sequence)
+
+    assert 3 <= await ticking(bench, 4.0, lie) <= 5
+
+
+async def test_a_push_that_nothing_confirms_ends_the_haste(bench):
+    bench.node.slots_per_second = 10.0
+    bench.change(phase=Phase.WARMUP, phase_start_slot=1_020)
+    await ticking(bench, 4 * HEED_SECONDS, bench.change)
+    ahead = iter(range(90, 1_000))
+
+    def lie() -> None:
+        true = mark_of(bench.node.run, bench.node.slot + 8)
+        bench.pushes.newest = replace(true, event_sequence=1_000 + next(ahead))
+
+    await ticking(bench, 0.5, lie)
+    assert 3 <= await ticking(bench, 4.0, lie) <= 5

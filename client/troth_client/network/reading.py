@@ -6,7 +6,10 @@ Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
 
     Run as it was      -> a commit or an attestation at most: only Run and Round are read
     Run has changed    -> everything is read, at one slot
+    an event is pushed -> read at once, but for audits within a round; a second apart at least,
+                          two slots where no round is open and the push before was true
     nothing was pushed -> read again after 18 slots, or after 2 s where nobody pushes
+    pace of slots new  -> read after 0.2 s
     in between         -> the view as it was, at the slot that the clock makes it
     in the same slot   -> the same view
 """
@@ -33,13 +36,13 @@ POLLED_SECONDS: Final = 2.0
 LONGEST_SECONDS: Final = 7.5
 """Elsewhere 18 slots count as no more than this."""
 FIRST_SECONDS: Final = 0.2
-"""A view is at most so old until the pace of slots is known: without it no slot passes here."""
+"""A view is at most so old until the pace of slots is known: until then it keeps its slot."""
 LATE_SECONDS: Final = 2.0
 """A push may come so much later than a look that shows the same change."""
 HEED_SECONDS: Final = 1.0
-"""A push that no look confirms (yet) leads to at most one look in this time."""
-PROVEN_SECONDS: Final = 0.2
-"""After a look has shown that a push was true, the next one is heeded so soon while no round is
+"""A push leads to at most one look in this time, unless the look before has proven another."""
+PROVEN_SLOTS: Final = 2
+"""After a look that has shown a push to be true, the next one is heeded so soon while no round is
 open. Joins are pushed then, and audits after the last round: somebody has to act on each."""
 MAX_AHEAD_SLOTS: Final = 16
 """A push whose slot is so far ahead of the looks counts as false."""
@@ -138,9 +141,7 @@ class LeanReader:
         self._num_shown = num_acts
         self._compare(known, view)
         if known is not None and mark is not None:
-            self._is_proven = (
-                view.run != known.run and view.run.event_sequence >= mark.event_sequence
-            )
+            self._is_proven = _has_proven(mark, known, view)
         self._view, self._read_at = view, self._clock()
         self._aged = view
         self._pace.observe(self._read_at, view.slot)
@@ -195,8 +196,12 @@ class LeanReader:
         is_awaited = self._is_awaited(known)
         if self._pushed(known) is None or (known.run.phase in IN_ROUND and not is_awaited):
             return False
-        pause = PROVEN_SECONDS if self._is_proven else HEED_SECONDS
-        return self._clock() - self._heeded_at[is_awaited] >= pause
+        return self._clock() - self._heeded_at[is_awaited] >= self._pause(known)
+
+    def _pause(self, known: NetworkView) -> float:
+        """Return the time from one push that is heeded to the next."""
+        is_quick = self._is_proven and self._pushes.is_live and known.run.phase not in IN_ROUND
+        return min(HEED_SECONDS, self._pace.seconds(PROVEN_SLOTS)) if is_quick else HEED_SECONDS
 
     def _is_awaited(self, known: NetworkView) -> bool:
         """Tell whether a push says that the phase, or what everybody waits for, has changed."""
@@ -242,6 +247,11 @@ def _has_come(mark: Mark | None, shown: Mark) -> bool:
         return False
     is_same = mark == replace(shown, slot=mark.slot)
     return is_same or mark.slot >= shown.slot or mark.event_sequence > shown.event_sequence
+
+
+def _has_proven(mark: Mark, known: NetworkView, view: NetworkView) -> bool:
+    """Tell whether a look after a push has shown events that were new, up to those of the push."""
+    return known.run.event_sequence < mark.event_sequence <= view.run.event_sequence
 
 
 def _is_quorum(mark: Mark, known: NetworkView) -> bool:

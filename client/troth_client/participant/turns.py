@@ -1,30 +1,32 @@
 """Turns: who sends, in this slot, what anyone may send.
 
-Owns: the order in which participants take turns. Never: decides what is due, or sends it.
-Next: `housekeeping.py`, which asks for each step.
+Owns: the draw of the participant whose turn it is. Never: decides what is due, or sends it.
+Next: `housekeeping.py`, which asks for each step; protocol section 3.
 
-One participant a slot, so that sends rarely meet: one that comes second is refused, or costs a fee
-for nothing. A step whose turn comes to somebody who is away waits for the next slot.
-All draw alike, from step and slot. Going round by the slot would keep a participant that looks at
-each fourth slot from ever having a turn among four.
+One member a slot, as far as their views agree: a send that comes second is refused, or costs a fee
+for nothing. The next slot draws again, so a member that is away costs a slot. Where a step shows
+on chain only some slots after it was sent, as many members send it.
 """
 
 from collections.abc import Sequence
-from random import Random
 
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.view import NetworkView, Status
 
 
 def is_our_turn(index: int, view: NetworkView, step: Sequence[int]) -> bool:
     """Tell whether participant `index` sends a step, named by numbers, in the slot of a view.
 
-    One of the members does. A participant that is no member draws as if it were one more.
+    All draw alike, from run, slot and step. Going round by the slot would keep a participant that
+    looks at each fourth slot from ever having a turn among four. A participant that is no member
+    draws as if it were one more: all members may be away.
     """
     members = _members(view)
     if index not in members:
         members.append(index)
-    return Random(f"{view.slot} {tuple(map(int, step))}").choice(members) == index
+    drawn = H("troth:turn", view.run.address, u64(view.slot), *map(u64, step))
+    return members[int.from_bytes(drawn[:8], "little") % len(members)] == index
 
 
 def _members(view: NetworkView) -> list[int]:

@@ -44,7 +44,7 @@ def test_modules_are_imported_by_the_server_and_not_by_us(tmp_path):
         "import sys; from support import fleet_targets as t\n"
         "from troth_localnet.fleet import Fleet, preload\n"
         "if __name__ == '__main__':\n"
-        "    preload(['xml.dom.minidom', 'no.such'])\n"
+        "    preload(['xml.dom.minidom', 'no.such', 'support.import_state'])\n"
         f"    f = Fleet(t.report_modules, [{str(report)!r}])\n"
         "    with f: f.wait(20)\n"
         "    assert 'xml.dom.minidom' not in sys.modules\n"
