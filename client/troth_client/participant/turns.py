@@ -4,14 +4,15 @@ Owns: the draw of the participant whose turn it is. Never: decides what is due, 
 Next: `housekeeping.py`, which asks for each step; protocol section 3.
 
 One member a slot, as far as their views agree: a send that comes second is refused, or costs a fee
-for nothing. The next slot draws again, so a member that is away costs a slot. Where a step shows
-on chain only some slots after it was sent, as many members send it.
+for nothing. The next slot draws again, so a member that is away costs a slot. On a public chain a
+step shows some slots after it was sent; the members of those slots send it as well.
 """
 
 from collections.abc import Sequence
 
+from troth_attestation.sampling import score
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.hashing import H, u64
+from troth_coordinator.rules.hashing import u64
 from troth_coordinator.rules.view import NetworkView, Status
 
 
@@ -25,8 +26,8 @@ def is_our_turn(index: int, view: NetworkView, step: Sequence[int]) -> bool:
     members = _members(view)
     if index not in members:
         members.append(index)
-    drawn = H("troth:turn", view.run.address, u64(view.slot), *map(u64, step))
-    return members[int.from_bytes(drawn[:8], "little") % len(members)] == index
+    drawn = score("troth:turn", view.run.address, u64(view.slot), *map(u64, step))
+    return members[drawn % len(members)] == index
 
 
 def _members(view: NetworkView) -> list[int]:
