@@ -1,6 +1,6 @@
 """Imported first by the fork server: the modules after it are imported without garbage collection.
 
-Modules are never garbage. Looking for it while PyTorch and the client are imported takes a sixth of
+Modules are never garbage. Looking for it while PyTorch and the client are imported takes a tenth of
 the time, on the one core that everybody waits for. Every process that is forked collects again.
 Next: `fleet.py`, which preloads it.
 """
