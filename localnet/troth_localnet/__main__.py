@@ -66,7 +66,6 @@ async def _serve(options: argparse.Namespace) -> None:
 def _chain(options: argparse.Namespace) -> tuple[Chain, Ledger | None]:
     """Return a new chain, or the one that a ledger keeps, with its ledger."""
     config = ChainConfig(
-        is_alone=True,
         seed=options.seed,
         slot_milliseconds=options.slot_milliseconds,
         genesis_unix_timestamp=int(time.time()),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
@@ -29,6 +28,7 @@ from solders.transaction_metadata import (
 from troth_localnet.fees import priority_fee, signature_fee
 from troth_localnet.message import AccountKeys
 from troth_localnet.values import Json
+from troth_localnet.x87 import empty_registers
 
 Result = TypeVar("Result")
 _INCINERATOR: Final = Pubkey.from_string("1nc1nerator11111111111111111111111111111111")
@@ -65,16 +65,10 @@ class Outcome:
 
 
 class Executor:
-    """Runs transactions on one LiteSVM. The caller has checked signatures and blockhash.
+    """Runs transactions on one LiteSVM. The caller has checked signatures and blockhash."""
 
-    They run in a thread of their own, unless `is_alone` says that nothing else computes in this
-    one: then they are up to 1.7 times as fast. Now and then LiteSVM leaves x87 registers of the
-    processor in use, and then numpy's `//` gives NaN for any floats, in the same thread only.
-    """
-
-    def __init__(self, svm: LiteSVM, *, is_alone: bool = False) -> None:
+    def __init__(self, svm: LiteSVM) -> None:
         self._svm = svm
-        self._thread = None if is_alone else ThreadPoolExecutor(1, "troth-vm")
         # Signatures are checked once by the caller, age and duplicates against 150 blocks;
         # LiteSVM would check each run again, and against its newest blockhash only.
         svm.with_sigverify(False)
@@ -117,9 +111,10 @@ class Executor:
     def _run(
         self, run: Callable[[VersionedTransaction], Result], transaction: VersionedTransaction
     ) -> Result:
-        if self._thread is None:
+        try:
             return run(transaction)
-        return self._thread.submit(run, transaction).result()
+        finally:
+            empty_registers()
 
     def balances(self, keys: AccountKeys) -> tuple[int, ...]:
         """Return the lamports of every key, in order."""

@@ -59,7 +59,6 @@ class ChainConfig:
     - slot_milliseconds: growth of the unix time on chain per slot.
     - genesis_unix_timestamp: unix time of slot 0, in seconds.
     - num_transactions_kept, num_blocks_kept: length of the history.
-    - is_alone: nothing else computes in the thread that makes the calls; see `Executor`.
     """
 
     seed: bytes = b""
@@ -68,7 +67,6 @@ class ChainConfig:
     skip: SkipRule = skip_none
     num_transactions_kept: int = 50_000
     num_blocks_kept: int = 20_000
-    is_alone: bool = False
 
 
 class ChainObserver(Protocol):
@@ -89,7 +87,7 @@ class Chain:
     def __init__(self, config: ChainConfig | None = None) -> None:
         self.config = config or ChainConfig()
         self._svm = LiteSVM()
-        self._executor = Executor(self._svm, is_alone=self.config.is_alone)
+        self._executor = Executor(self._svm)
         self.accounts = Accounts(self._svm)
         self.history = History(self.config.num_transactions_kept)
         self.blocks = BlockLedger(

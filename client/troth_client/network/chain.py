@@ -8,6 +8,7 @@ Next: `watch.py`; `troth_coordinator/chain/client.py` does the work.
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from solders.instruction import Instruction
@@ -35,7 +36,7 @@ OUTSIDE: Final = ParticipantIndex(2**16 - 1)
 """The index of a participant that has not joined yet: no bit of any bitmap is its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Identity:
     """The identity of a participant: owner address, session key, index in the roster."""
 
@@ -48,10 +49,15 @@ class Identity:
         """The owner as raw bytes."""
         return Address(bytes(self.owner))
 
-    @property
+    @cached_property
+    def session_key(self) -> Pubkey:
+        """The session's public key, which solders would derive anew for each caller."""
+        return self.session.pubkey()
+
+    @cached_property
     def session_address(self) -> Address:
         """The session's public key as raw bytes."""
-        return Address(bytes(self.session.pubkey()))
+        return Address(bytes(self.session_key))
 
     @property
     def session_seed(self) -> bytes:
@@ -91,7 +97,7 @@ class RunChain:
     @property
     def payer(self) -> Pubkey:
         """The session's public key, which signs and pays."""
-        return self.identity.session.pubkey()
+        return self.identity.session_key
 
     async def look(self) -> NetworkView:
         """Return a fresh view of the chain."""

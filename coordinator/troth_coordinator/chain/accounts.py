@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from enum import IntEnum, IntFlag
 from functools import cache, cached_property, lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from solders.pubkey import Pubkey
 
@@ -43,30 +43,33 @@ from troth_coordinator.rules.view import (
 _ASK_ANOTHER = "ask another RPC node, or install the troth release that matches the program"
 REMEMBERED_ACCOUNTS, REMEMBERED_AUDITS = 32, 256
 """A client that waits for a change reads the same bytes repeatedly: they are decoded once."""
+REMEMBERED_ROWS, REMEMBERED_PARAMS = 1024, 16
+"""A transaction changes one or two rows of a roster or a round: the others are not decoded anew."""
 
 _Values = tuple[Any, ...]
 _Convert = Callable[[Any], object]
+_View = TypeVar("_View")
 _SYSTEM_PROGRAM = Pubkey.default()
 
 
 class AccountReader:
     """Decodes accounts of one program. All methods raise the AccountError family.
 
-    Decoding a roster and a round of 64 takes about 0.3 ms and 0.1 ms.
+    Decoding a roster and a round of 64 takes about 0.6 ms and 0.07 ms; where few of their rows are
+    new it takes 0.05 and 0.04 ms.
     """
 
     def __init__(self, layout: ProgramLayout, codec: ProgramCodec) -> None:
         self._layout = layout
         self._codec = codec
+        self._known_runs = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_run)
         self._known_rosters = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_roster)
         self._known_rounds = lru_cache(REMEMBERED_ACCOUNTS)(self._decode_round)
         self._known_audits = lru_cache(REMEMBERED_AUDITS)(self._decode_audit)
 
     def run(self, address: Pubkey, account: Account) -> RunView:
         """Decode a Run account; `address` becomes part of the view."""
-        data = self._checked("Run", address, account)
-        values = self._run.read(data, 1)[0]
-        return RunView(bytes(address), *values)  # type: ignore[arg-type]
+        return self._known_runs(address, account)
 
     def roster(self, address: Pubkey, account: Account) -> tuple[EntryView, ...]:
         """Decode a Roster account: 64 entries, position = participant index."""
@@ -101,15 +104,20 @@ class AccountReader:
                 return kind.name
         return None
 
+    def _decode_run(self, address: Pubkey, account: Account) -> RunView:
+        data = self._checked("Run", address, account)
+        values = self._run.read(data, 1)[0]
+        return RunView(bytes(address), *values)  # type: ignore[arg-type]
+
     def _decode_roster(self, address: Pubkey, account: Account) -> tuple[EntryView, ...]:
         data = self._checked("Roster", address, account)
         field = self._layout.field("Roster", "entries")
-        return tuple(EntryView(*entry) for entry in self._entry.read(data[field.offset :], 64))
+        return self._entries.read(data[field.offset :], 64)
 
     def _decode_round(self, address: Pubkey, account: Account) -> RoundView:
         data = self._checked("Round", address, account)
         field = self._layout.field("Round", "ballots")
-        ballots = tuple(BallotView(*one) for one in self._ballot.read(data[field.offset :], 64))
+        ballots = self._ballots.read(data[field.offset :], 64)
         values: _Values = (*self._round.read(data, 1)[0], ballots)
         return RoundView(*values)
 
@@ -183,12 +191,12 @@ class AccountReader:
         return _Reader(self._layout, "Run", RunView, skip=("address",))
 
     @cached_property
-    def _entry(self) -> _Reader:
-        return _Reader(self._layout, "Entry", EntryView)
+    def _entries(self) -> _Rows[EntryView]:
+        return _Rows(_Reader(self._layout, "Entry", EntryView), EntryView)
 
     @cached_property
-    def _ballot(self) -> _Reader:
-        return _Reader(self._layout, "Ballot", BallotView)
+    def _ballots(self) -> _Rows[BallotView]:
+        return _Rows(_Reader(self._layout, "Ballot", BallotView), BallotView)
 
     @cached_property
     def _audit(self) -> _Reader:
@@ -239,6 +247,7 @@ class _Reader:
         self._struct = struct
         self._names = [field.name for field in chosen]
         self._record = layout.record(struct, self._names)
+        self.size = self._record.size
         self._converters = [
             (position, converter)
             for position, field in enumerate(chosen)
@@ -269,6 +278,19 @@ class _Reader:
         return tuple(values)
 
 
+class _Rows(Generic[_View]):
+    """Reads records of one struct as views; a row with bytes that it knows is not decoded again."""
+
+    def __init__(self, reader: _Reader, view: Callable[..., _View]) -> None:
+        self._size = reader.size
+        self._row = lru_cache(REMEMBERED_ROWS)(lambda data: view(*reader.read(data, 1)[0]))
+
+    def read(self, data: memoryview, count: int) -> tuple[_View, ...]:
+        """Return the first `count` records of the data."""
+        ends = range(self._size, (count + 1) * self._size, self._size)
+        return tuple([self._row(bytes(data[end - self._size : end])) for end in ends])
+
+
 def _converter(
     layout: ProgramLayout, struct: str, name: str, annotation: object
 ) -> _Convert | None:
@@ -278,7 +300,9 @@ def _converter(
         stored = [field.name for field in layout.structs[form]]
         inner = _Reader(layout, form, ParamsView)
         order = [stored.index(field.name) for field in fields(ParamsView)]
-        return lambda raw: ParamsView(*inner._converted(tuple(raw[place] for place in order)))
+        return lru_cache(REMEMBERED_PARAMS)(
+            lambda raw: ParamsView(*inner._converted(tuple(raw[place] for place in order)))
+        )
     if isinstance(annotation, type) and issubclass(annotation, IntEnum):
         known: Mapping[int, IntEnum] = {int(member): member for member in annotation}
         return known.__getitem__

@@ -65,6 +65,7 @@ class Record:
         for offset, form in (forms[place] for place in places):
             codes += [f"{offset - position}x", form.code]
             position = offset + form.size
+        self.size = size
         self._struct = struct.Struct("".join([*codes, f"{size - position}x"]))
         self._regroup = _regroup([forms[place][1] for place in places])
         self._order = [places.index(place) for place in range(len(forms))]

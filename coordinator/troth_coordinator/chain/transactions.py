@@ -112,20 +112,25 @@ def assemble(
     prefix = [set_compute_unit_limit(num_units)]
     if budget.micro_lamports_per_unit:
         prefix.append(set_compute_unit_price(budget.micro_lamports_per_unit))
-    message = Message.new_with_blockhash(
-        [*prefix, *instructions], signers[0].pubkey(), blockhash[0]
-    )
+    keys = {signer.pubkey(): signer for signer in signers}  # solders derives a public key anew
+    payer = next(iter(keys))
+    message = Message.new_with_blockhash([*prefix, *instructions], payer, blockhash[0])
     needed = message.account_keys[: message.header.num_required_signatures]
-    keys = {signer.pubkey(): signer for signer in signers}
     missing = [str(key) for key in needed if key not in keys]
     if missing:
         raise MissingSignerError(missing)
-    size_bytes = 1 + 64 * len(needed) + len(bytes(message))
+    signed_bytes = bytes(message)
+    size_bytes = 1 + 64 * len(needed) + len(signed_bytes)
     if size_bytes > MAX_TRANSACTION_BYTES:
         raise TransactionTooLargeError(size_bytes, MAX_TRANSACTION_BYTES)
-    signed = Transaction([keys[key] for key in needed], message, blockhash[0])
+    signatures = [keys[key].sign_message(signed_bytes) for key in needed]
     return SignedTransaction(
-        bytes(signed), signed.signatures[0], blockhash[1], len(needed), len(prefix), num_units
+        bytes(Transaction.populate(message, signatures)),
+        signatures[0],
+        blockhash[1],
+        len(needed),
+        len(prefix),
+        num_units,
     )
 
 

@@ -1,5 +1,4 @@
 import random
-import threading
 
 import pytest
 from solders.account import Account
@@ -20,7 +19,6 @@ from troth_localnet.errors import (
     ProgramImageError,
     RefusedTransactionError,
 )
-from troth_localnet.execution import Executor
 from troth_localnet.message import LOOKUP_TABLE_PROGRAM
 from troth_localnet.svm import Chain, ChainConfig
 
@@ -57,35 +55,6 @@ def test_a_transfer_moves_lamports_and_takes_the_fee(chain, wallet):
     assert landed.pre_balances[receiver] == 0
     assert landed.post_balances[payer] == before - SOL - 5_000
     assert landed.post_balances[receiver] == SOL
-
-
-class Watched:
-    """A LiteSVM that notes the threads in which transactions run."""
-
-    def __init__(self, svm):
-        self.svm = svm
-        self.threads = []
-
-    def __getattr__(self, name):
-        return getattr(self.svm, name)
-
-    def simulate_transaction(self, transaction):
-        self.threads.append(threading.get_ident())
-        return self.svm.simulate_transaction(transaction)
-
-    def send_transaction(self, transaction):
-        self.threads.append(threading.get_ident())
-        return self.svm.send_transaction(transaction)
-
-
-def test_transactions_run_in_one_thread_which_is_not_the_callers(chain, wallet):
-    watched = Watched(chain._svm)
-    chain._executor = Executor(watched)
-    chain.send(wallet.payment(Pubkey.new_unique(), SOL))
-    chain.send(wallet.payment(Pubkey.new_unique(), SOL))
-    assert len(watched.threads) == 4
-    assert len(set(watched.threads)) == 1
-    assert threading.get_ident() not in watched.threads
 
 
 def test_preflight_changes_nothing_and_shows_the_logs(chain, wallet):
