@@ -6,8 +6,9 @@ Never: makes a set (`show_openings.py`) or checks one (`state/openings_store.py`
 Next: `participant/audits.py`, which runs one task of this for each set; protocol section 7.
 
 The target pushes to the seats, later to the jurors, to hubs and stores, and until two
-further members have the set. Seats and jurors that have the set pass it on to each other. A holder
-that refuses, or is not reached, is asked again after a pause that doubles.
+further members have the set. Seats and jurors that have the set pass it on to each other while
+they are to judge. A holder that refuses, or is not reached, is asked again after a pause that
+doubles.
 """
 
 from collections.abc import Iterator
@@ -77,11 +78,19 @@ def judges(audit: AuditView) -> set[int]:
 
 
 def sets_to_push(witness: Witness, view: NetworkView) -> Iterator[AuditView]:
-    """Yield the audits whose set we hold and owe to others: as their target, seat or juror."""
+    """Yield the audits whose set we hold and owe to others: as their target, seat or juror.
+
+    The target owes it to two members that keep it, whatever the stage. Seats and jurors owe it only
+    while others are to judge: most open audits have settled long ago.
+    """
     store, index = witness.audits.openings, witness.chain.index
     for audit in witness.audits.tracker.audits(view):
-        is_named = audit.kind == AuditKind.WORK and index in {audit.target, *judges(audit)}
-        if is_named and store.holds(audit.round, audit.target, audit.openings_root):
+        is_ours = audit.target == index or (_must_have(audit) and index in judges(audit))
+        if (
+            is_ours
+            and audit.kind == AuditKind.WORK
+            and store.holds(audit.round, audit.target, audit.openings_root)
+        ):
             yield audit
 
 
@@ -108,8 +117,8 @@ class _Push:
         submissions = self.witness.submissions
         relays = submissions.relays if self.is_target else ()
         addresses: dict[Taker, str] = {one: one for one in relays if self._is_due(one, view)}
-        found = await submissions.addresses(view, [*others, *spares])
-        addresses |= dict(found.items())
+        if others or spares:
+            addresses |= dict((await submissions.addresses(view, [*others, *spares])).items())
         if not addresses:
             return
         endpoints = list(addresses.values())
@@ -144,6 +153,8 @@ class _Push:
             for index, entry in enumerate(view.entries)
             if entry.status in LIVING and index not in taken
         ]
+        if not any(self._is_due(index, view) for index in order):
+            return []
         Random(self.blob.key).shuffle(order)
         due = [index for index in order if self._is_due(index, view)]
         return list(await self.witness.submissions.addresses(view, due))[:missing]
@@ -169,8 +180,8 @@ def _must_have(audit: AuditView) -> list[int]:
 async def push_openings(witness: Witness, audit: AuditView) -> NoReturn:
     """Push the set of an audit to those who should have it, until the caller ends this.
 
-    The caller ends it when the Audit account is closed or its root changes. Raises RpcError when
-    the addresses of the others cannot be read.
+    The caller ends it when `sets_to_push` names the audit no longer, or with another root. Raises
+    RpcError when the addresses of the others cannot be read.
     """
     tracker, is_target = witness.audits.tracker, audit.target == witness.chain.index
     blob = BlobId(audit.round, BlobKind.OPENINGS, audit.openings_root)

@@ -104,7 +104,8 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
         yield _Matter(("push", audit.key, audit.openings_root), is_owed=True, work=push)
     judged = audits.verdicts.duties()
     # By their ends: recomputations take turns, and the most urgent comes first.
-    for audit in sorted(audits.tracker.audits(view), key=lambda audit: audit.stage_end):
+    judging = (audit for audit in audits.tracker.audits(view) if audit.stage in OPEN)
+    for audit in sorted(judging, key=lambda audit: audit.stage_end):
         about = (audit.key, audit.openings_root, audit.seed)
         for kind, duty, places, work in (
             ("seat", seat_duty, acting_seats(audit), judge_as_witness),
@@ -126,11 +127,11 @@ def _is_waiting(
     member: Member, audit: AuditView, places: Sequence[SeatView] | Sequence[JurorView]
 ) -> bool:
     """Tell whether we have committed here, and may only reveal when the others have committed."""
-    own = [place for place in places if place.index == member.chain.index]
-    is_hidden = any(
-        place.flags & SeatFlag.COMMITTED and not place.flags & SeatFlag.REVEALED for place in own
+    return any(
+        place.flags & SeatFlag.COMMITTED and not place.flags & SeatFlag.REVEALED
+        for place in places
+        if place.index == member.chain.index
     )
-    return is_hidden and audit.stage in OPEN
 
 
 async def is_needed(member: Member, view: NetworkView) -> bool:

@@ -190,6 +190,21 @@ async def test_only_targets_seats_and_jurors_push_what_they_hold(judge):
     assert to_push(judge, people()) == [], "a fork drew other tiles"
 
 
+@pytest.mark.parametrize("stage", AuditStage)
+async def test_a_judge_pushes_while_others_are_to_judge(judge, stage):
+    judge.audits.openings.keep(AUDIT.sampled, AUDIT.root, AUDIT.data, durable=False)
+    jurors = (juror(0), juror(JUDGE))
+    await judge.see(people(), replace(OPEN, stage=stage, jurors=jurors, num_jurors=2))
+    is_judged = stage in (AuditStage.COMMIT, AuditStage.CASE_COMMIT)
+    assert to_push(judge, people()) == ([OPEN.key] if is_judged else [])
+
+
+@pytest.mark.parametrize("stage", AuditStage)
+async def test_a_target_pushes_whatever_the_stage(target, stage):
+    await target.see(people(), replace(OPEN, stage=stage))
+    assert to_push(target, people()) == [OPEN.key]
+
+
 def sizes(driver):
     return set(driver.audits.openings.welcome(AUDIT.root))
 
