@@ -5,8 +5,8 @@ import platform
 import numpy as np
 import pytest
 from solders.pubkey import Pubkey
-
 from support.localnet import SOL, Wallet
+
 from troth_localnet.execution import Executor
 from troth_localnet.svm import Chain
 from troth_localnet.x87 import empty_registers
