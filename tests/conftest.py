@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+gc.set_threshold(100_000, 50, 100)  # imports make few cycles and many objects
+
 KINDS = ("waits", "computes", "unit")
 MOST_LINES = 20
 """Lines of a failure that are shown while other tests still run."""
@@ -73,7 +75,6 @@ def pytest_collection_finish() -> None:
     """Keep the modules of PyTorch and the tests out of every search for garbage."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
