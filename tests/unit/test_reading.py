@@ -306,19 +306,20 @@ async def test_a_push_from_the_future_ends_the_subscription(bench):
 
 
 async def test_a_push_from_the_past_is_no_reason_to_look(bench):
-    bench.pushes.newest = Mark(900, (1, *mark_of(bench.node.run, 0).edge[1:]), 3)
+    mark = mark_of(bench.node.run, 0)
+    bench.pushes.newest = Mark(900, (1, *mark.edge[1:]), 3)
     await bench.pass_seconds(2)
     assert bench.node.reads == []
 
 
 async def test_what_the_node_cannot_say_is_asked_again_at_the_next_look(bench):
     """The view does not go on by itself while the node is away."""
-    bench.node.reread = None
+    reread, bench.node.reread = bench.node.reread, None
     bench.reader.expect_change()
     for _ in range(2):
         with pytest.raises(TypeError):
             await bench.pass_seconds(TICK_SECONDS)
-    del bench.node.reread
+    bench.node.reread = reread
     await bench.pass_seconds(TICK_SECONDS)
     assert bench.node.reads == ["round"]
 
