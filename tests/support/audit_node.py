@@ -14,7 +14,7 @@ from support.solvent import Solvent
 from support.views import PARAMS, key, network, run_view
 from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Address
-from troth_coordinator.rules.view import Beside, BesideView, NetworkView, RoundView, RunView
+from troth_coordinator.rules.view import NetworkView, RoundView, RunView
 
 ROUND = 9
 FROZEN_AT = STAGE_END - PARAMS.openings_slots
@@ -57,19 +57,16 @@ class Node(Solvent):
         self.asked.append(list(numbers))
         return [self.rounds.get(number) for number in numbers]
 
-    async def read_audited(self, _run: Pubkey, wanted: Beside) -> tuple[RunView, BesideView]:
+    async def read_audited(
+        self, _run: Pubkey, numbers: Sequence[int], keys: Sequence[AuditKey]
+    ) -> tuple[RunView, list[RoundView | None], list[AuditView | None]]:
         self._may_read()
-        self.asked.append(list(wanted.rounds))
-        self.asked_audits.append(list(wanted.audits))
-        return replace(self.view.run, num_audits=len(self.audits)), self.beside(wanted)
-
-    def beside(self, wanted: Beside) -> BesideView:
-        """The rounds and audits of a call that asks for these now."""
+        self.asked.append(list(numbers))
+        self.asked_audits.append(list(keys))
         known = {audit.key: audit for audit in self.audits}
-        return BesideView(
-            {number: self.rounds.get(number) for number in wanted.rounds},
-            {key: known.get(key) for key in wanted.audits},
-        )
+        rounds = [self.rounds.get(number) for number in numbers]
+        run = replace(self.view.run, num_audits=len(self.audits))
+        return run, rounds, [known.get(key) for key in keys]
 
     async def read_participants(self, _run: Pubkey, owners: Sequence[Pubkey]) -> list[Any]:
         self._may_read()

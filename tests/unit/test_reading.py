@@ -20,7 +20,7 @@ from troth_client.network.reading import (
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.subscription import Mark, mark_of
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import Beside, NetworkView
+from troth_coordinator.rules.view import NetworkView
 
 TICK_SECONDS = 0.4
 """A slot, and the time between two looks of the watcher."""
@@ -53,16 +53,14 @@ class Node:
     lag_slots: int = 0
     reads: list[str] = field(default_factory=list)
     hints: list[int | None] = field(default_factory=list)
-    wanted: Beside | None = None
 
     @property
     def slot(self) -> int:
         return int(1_000 + (self.seconds - 100.0) * self.slots_per_second + 1e-9) - self.lag_slots
 
-    async def snapshot(self, _run: Pubkey, hint: int | None, beside: Beside) -> NetworkView:
+    async def snapshot(self, _run: Pubkey, round_hint: int | None = None) -> NetworkView:
         self.reads.append("all")
-        self.hints.append(hint)
-        self.wanted = beside
+        self.hints.append(round_hint)
         view = network(slot=self.slot, run=self.run)
         return replace(view, round=self.round, previous_round=None)
 
@@ -226,12 +224,10 @@ async def test_a_quorum_is_read_at_once_and_only_run_and_round(bench):
     assert bench.node.reads == ["round"]
 
 
-async def test_a_new_round_that_is_pushed_is_asked_for_with_what_somebody_wants(bench):
-    bench.reader.bring(lambda: Beside([1, 2]))
+async def test_a_new_round_that_is_pushed_is_asked_for_by_its_number(bench):
     bench.change(round=4)
     await bench.pass_seconds(TICK_SECONDS)
     assert bench.node.hints[-1] == 4
-    assert bench.node.wanted == Beside([1, 2])
 
 
 async def test_events_of_audits_wait_for_the_next_read(bench):

@@ -5,7 +5,7 @@ Never: sends, hands out views, or acts on a push: that only says when to read.
 Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
 
     Run as it was      -> a commit or an attestation at most: only Run and Round are read
-    Run has changed    -> everything is read, at one slot, with the audits that may have changed
+    Run has changed    -> everything is read, at one slot
     an event is pushed -> read at once, but for audits within a round; a second apart at least,
                           two slots where no round is open and the push before was true
     nothing was pushed -> read again after 18 slots, or after 2 s where nobody pushes
@@ -27,7 +27,7 @@ from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.subscription import Mark, RunPushes, mark_of
 from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.phase import IN_ROUND
-from troth_coordinator.rules.view import Beside, NetworkView
+from troth_coordinator.rules.view import NetworkView
 
 PUSHED_SLOTS: Final = 18
 """Where changes are pushed, a view is at most so old: no change is missed for longer."""
@@ -72,9 +72,6 @@ class Reader(Protocol):
         """Return what is done when the next look is due before its time; empty where never."""
         ...
 
-    def bring(self, wanted: Callable[[], Beside]) -> None:
-        """Bring along, where everything is read, what this asks for: see `NetworkView.beside`."""
-
 
 @dataclass(frozen=True, slots=True)
 class WholeReader:
@@ -97,9 +94,6 @@ class WholeReader:
     def early(self) -> Collection[asyncio.Future[None]]:
         """Return nothing: nobody pushes."""
         return ()
-
-    def bring(self, wanted: Callable[[], Beside]) -> None:
-        """Bring nothing along: every look would, and it is wanted where something has changed."""
 
 
 class LeanReader:
@@ -126,7 +120,6 @@ class LeanReader:
         self._num_strange = 0
         self._pace = _Pace()
         self._early: asyncio.Future[None] | None = None
-        self._wanted: Callable[[], Beside] = Beside
         pushes.listener = self._hear
 
     @property
@@ -143,7 +136,7 @@ class LeanReader:
             view = await self._client.reread(known)
         if view is None:
             hint = None if mark is None else mark.round
-            view = await self._client.snapshot(self._run, hint, self._wanted())
+            view = await self._client.snapshot(self._run, hint)
         self._check_slot(view.slot)
         self._num_shown = num_acts
         self._compare(known, view)
@@ -183,10 +176,6 @@ class LeanReader:
             self._early = asyncio.get_running_loop().create_future()
         self._hear()
         return (self._early,)
-
-    def bring(self, wanted: Callable[[], Beside]) -> None:
-        """Bring this along where Run has changed: then audits may have changed, too."""
-        self._wanted = wanted
 
     def _hear(self) -> None:
         early, known = self._early, self._view

@@ -26,7 +26,7 @@ from troth_coordinator.chain.errors import (
     UnconfirmedError,
 )
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import Beside, NetworkView
+from troth_coordinator.rules.view import NetworkView
 
 RPC_FAILURES = (
     RpcError,
@@ -88,10 +88,6 @@ class ChainWatcher:
         """
         view = await self._reader.newest()
         return view if view is self._latest else self._hand_out(view)
-
-    def bring(self, wanted: Callable[[], Beside]) -> None:
-        """Let looks bring along what this asks for, where that costs no request more."""
-        self._reader.bring(wanted)
 
     def expect_change(self) -> None:
         """Let the next view be a fresh one: an act of ours has landed."""

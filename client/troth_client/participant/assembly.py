@@ -149,7 +149,6 @@ def early_parts(
     check_config(view, config)
     chain = _run_chain(view, identity, genesis_hash, ports)
     audits = _audit_state(chain, config, ports)
-    chain.watch.bring(audits.tracker.wanted)
     ports.transport.show(audits.openings)
     return EarlyParts(chain, audits)
 

@@ -6,8 +6,7 @@ Next: `audit_round.py` and `audit/`, which act.
 """
 
 import asyncio
-from collections.abc import Collection, Iterator
-from math import inf
+from collections.abc import Iterator
 from typing import Any
 
 from troth_client.runtime.base import Runtime
@@ -18,14 +17,7 @@ from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import is_ripe, now, run_clock
 from troth_coordinator.rules.eligibility import can_be_audited
-from troth_coordinator.rules.view import (
-    Beside,
-    BesideView,
-    NetworkView,
-    RoundView,
-    RunView,
-    SeedStatus,
-)
+from troth_coordinator.rules.view import NetworkView, RoundView, RunView, SeedStatus
 
 REREAD_SLOTS = 16
 """The chain is asked again after this many slots if the RPC node that answered lagged behind the
@@ -71,11 +63,7 @@ class AuditTracker:
         async with self._reading:
             seen = view.run.event_sequence, view.run.chain_hash
             if seen not in self._seen or view.slot >= self._next_look:
-                # A look may have brought all this along. Something newer may have been read before,
-                # and a step of ours that has landed is newer.
-                newest = max((sequence for sequence, _ in self._seen), default=inf)
-                is_newer = view.run.event_sequence > newest
-                run, is_whole = await self._read(view, view.beside if is_newer else None)
+                run, is_whole = await self._read(view)
                 self._next_look = view.slot + (RELIST_SLOTS if is_whole else REREAD_SLOTS)
                 # The answer may be newer than the view, which catches up later.
                 self._seen = frozenset({seen, (run.event_sequence, run.chain_hash)})
@@ -174,20 +162,12 @@ class AuditTracker:
         """Tell whether a step was not refused lately, and has not landed since the view."""
         return not 0 < self._rests.get((key, step), 0) - view.slot <= LONGEST_REST_SLOTS
 
-    def wanted(self) -> Beside:
-        """Return what a refresh would read if there were events after the newest view."""
-        if self._view is None:
-            return Beside()
-        held = self._held(self._view)
-        audits = [*self._unsure(self._view, held), *self.to_open(self._view)]
-        return Beside(_unread(self._view, held), list(dict.fromkeys(audits)))
-
     @property
     def held_rounds(self) -> frozenset[int]:
         """The rounds of open audits: somebody may have to judge them."""
         return frozenset(round_ for round_, _target, _kind in self._audits)
 
-    async def _read(self, view: NetworkView, beside: BesideView | None) -> tuple[RunView, bool]:
+    async def _read(self, view: NetworkView) -> tuple[RunView, bool]:
         """Read the rounds and audits that may have changed, with Run. False: an RPC node lags.
 
         An audit that has settled stays open for cases, hundreds of them in a long run. It changes
@@ -195,14 +175,15 @@ class AuditTracker:
         the number of audits is not the expected one.
         """
         held = self._held(view)
-        wanted = Beside(_unread(view, held), self._unsure(view, held))
-        run = view.run
-        if beside is None or not _has_all(beside, wanted):
-            beside = BesideView({}, {})
-            if wanted.rounds or wanted.audits:
-                run, beside = await self._chain.read_audited(self._at.run, wanted)
-        found = {key: audit for key, audit in self._audits.items() if key not in beside.audits}
-        found |= {audit.key: audit for audit in beside.audits.values() if audit is not None}
+        oldest = max(0, view.run.round - view.run.params.ring + 1)
+        unread = [r for r in range(oldest, view.run.round) if r not in held]
+        unsure = self._unsure(view, held)
+        if unread or unsure:
+            run, rounds, audits = await self._chain.read_audited(self._at.run, unread, unsure)
+        else:
+            run, rounds, audits = view.run, [], []
+        found = {key: audit for key, audit in self._audits.items() if key not in unsure}
+        found |= {audit.key: audit for audit in audits if audit is not None}
         if not run.num_audits:
             found = {}
         elif self._must_list(run, found, view.slot):
@@ -210,14 +191,15 @@ class AuditTracker:
             found, self._next_list = {one.key: one for one in listed}, view.slot + RELIST_SLOTS
         self._bonds = run.total_bonds
         self._report(found)
-        read = {r: beside.rounds[r] for r in wanted.rounds}
-        self._take_rounds(held | {r: one for r, one in read.items() if one is not None}, view)
+        read = {round_.round: round_ for round_ in rounds if round_ is not None}
+        self._take_rounds(held | read, view)
         is_behind = run.event_sequence < view.run.event_sequence
-        return run, None not in read.values() and not is_behind
+        return run, len(read) == len(unread) and not is_behind
 
     def _held(self, view: NetworkView) -> dict[int, RoundView]:
         """Return the rounds of the ring that need not be read: settled ones, and the view's."""
-        settled = [r for r in self._settled if r in _ring(view)]
+        oldest = max(0, view.run.round - view.run.params.ring + 1)
+        settled = [r for r in self._settled if oldest <= r < view.run.round]
         held = {r: self._rounds[r] for r in settled}
         previous = view.previous_round
         return held if previous is None else held | {previous.round: previous}
@@ -272,20 +254,6 @@ class AuditTracker:
             name = AuditKind(kind).name
             self._events.emit("audit_closed", round=round_, target=target, kind=name)
         self._audits = found
-
-
-def _ring(view: NetworkView) -> range:
-    """Return the rounds of the ring that are over."""
-    return range(max(0, view.run.round - view.run.params.ring + 1), view.run.round)
-
-
-def _unread(view: NetworkView, held: Collection[int]) -> list[int]:
-    return [r for r in _ring(view) if r not in held]
-
-
-def _has_all(beside: BesideView, wanted: Beside) -> bool:
-    has_rounds = beside.rounds.keys() >= set(wanted.rounds)
-    return has_rounds and beside.audits.keys() >= set(wanted.audits)
 
 
 def asked_for(round_: RoundView) -> tuple[int, ...]:

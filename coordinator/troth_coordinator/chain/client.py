@@ -49,11 +49,9 @@ from troth_coordinator.chain.rpc import (
     TransactionRecord,
 )
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
-from troth_coordinator.rules.audit_view import AuditView
+from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Slot
 from troth_coordinator.rules.view import (
-    Beside,
-    BesideView,
     CheckpointView,
     NetworkView,
     ParticipantView,
@@ -106,12 +104,8 @@ class CoordinatorClient:
             found = f"an account of {account.owner} that is not executable"
             raise ForeignProgramError(str(self.program_id), found)
 
-    async def snapshot(
-        self, run: Pubkey, round_hint: int | None = None, beside: Beside | None = None
-    ) -> NetworkView:
+    async def snapshot(self, run: Pubkey, round_hint: int | None = None) -> NetworkView:
         """Read a run, its roster, its round and the round before, all at one slot.
-
-        Rounds and audits `beside` them come along, unless that is too much for one call.
 
         One getMultipleAccounts; a second one only where the round is neither the hint nor, without
         a hint, the one seen last (and on the first). Raises AccountMissingError without such a run
@@ -126,10 +120,7 @@ class CoordinatorClient:
             at = RunAddresses(run, ring, self.program_id)
             previous = at.round(round_ - 1) if round_ > 0 else at.round(round_)
             keys = [run, at.roster, at.round(round_), previous]
-            more = [] if beside is None else _addresses(at, beside)
-            if len(keys) + len(more) > MAX_ACCOUNTS_PER_CALL:
-                beside, more = None, []
-            slot, (run_account, roster_account, *rounds) = await self.rpc.get_accounts(keys + more)
+            slot, (run_account, roster_account, *rounds) = await self.rpc.get_accounts(keys)
             view = self._seen(run, run_account)
             if (view.round, view.params.ring) == (round_, ring):
                 break
@@ -141,7 +132,6 @@ class CoordinatorClient:
             entries=self._reader.roster(at.roster, roster_account),
             round=self._round(keys[2], rounds[0], round_),
             previous_round=self._round(keys[3], rounds[1], round_ - 1),
-            beside=None if beside is None else self._beside(beside, more, rounds[2:]),
         )
 
     async def reread(self, known: NetworkView) -> NetworkView | None:
@@ -225,20 +215,39 @@ class CoordinatorClient:
         """Read up to 100 audits by (round, target, kind); None for one that is not open."""
         addresses = [audit_address(run, *key, self.program_id) for key in keys]
         _slot, accounts = await self.rpc.get_accounts(addresses)
-        return [self._audit(*found) for found in zip(addresses, accounts, strict=True)]
+        return [
+            None if account is None else self._reader.audit(address, account)
+            for address, account in zip(addresses, accounts, strict=True)
+        ]
 
-    async def read_audited(self, run: Pubkey, wanted: Beside) -> tuple[RunView, BesideView]:
+    async def read_audited(
+        self, run: Pubkey, rounds: Sequence[int], keys: Sequence[AuditKey]
+    ) -> tuple[RunView, list[RoundView | None], list[AuditView | None]]:
         """Read a run, and rounds and audits of it, at one slot; more than 99 in several calls."""
         if run not in self._last_seen:
             await self.read_run(run)
-        addresses = _addresses(RunAddresses(run, self._last_seen[run][1], self.program_id), wanted)
+        at = RunAddresses(run, self._last_seen[run][1], self.program_id)
+        addresses = [
+            *(at.round(round_) for round_ in rounds),
+            *(audit_address(run, *key, self.program_id) for key in keys),
+        ]
         most = MAX_ACCOUNTS_PER_CALL - 1
         accounts: list[Account | None] = []
         for first in range(0, max(1, len(addresses)), most):
             chosen = [run, *addresses[first : first + most]]
             _slot, (run_account, *found) = await self.rpc.get_accounts(chosen)
             accounts += found
-        return self._seen(run, run_account), self._beside(wanted, addresses, accounts)
+        return (
+            self._seen(run, run_account),
+            [
+                self._round(address, account, round_)
+                for address, account, round_ in zip(addresses, accounts, rounds, strict=False)
+            ],
+            [
+                None if account is None else self._reader.audit(address, account)
+                for address, account in list(zip(addresses, accounts, strict=True))[len(rounds) :]
+            ],
+        )
 
     async def find_audits(self, run: Pubkey) -> list[AuditView]:
         """Read all open audits and cases of a run, by round, target and kind."""
@@ -357,30 +366,12 @@ class CoordinatorClient:
         view = self._reader.round(address, account)
         return view if view.round == round_ else None
 
-    def _beside(
-        self, wanted: Beside, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]
-    ) -> BesideView:
-        found = zip(addresses, accounts, strict=True)
-        rounds = {round_: self._round(*next(found), round_) for round_ in wanted.rounds}
-        audits = {key: self._audit(*next(found)) for key in wanted.audits}
-        return BesideView(rounds, audits)
-
-    def _audit(self, address: Pubkey, account: Account | None) -> AuditView | None:
-        return None if account is None else self._reader.audit(address, account)
-
     async def _of_kind(
         self, name: str, filters: Sequence[int | BytesAt]
     ) -> list[tuple[Pubkey, Account]]:
         kind = program_layout().accounts[name]
         chosen: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), *filters]
         return await self.rpc.get_program_accounts(self.program_id, chosen)
-
-
-def _addresses(at: RunAddresses, wanted: Beside) -> list[Pubkey]:
-    return [
-        *(at.round(round_) for round_ in wanted.rounds),
-        *(audit_address(at.run, *key, at.program) for key in wanted.audits),
-    ]
 
 
 def _field_filter(kind: str, run: Pubkey) -> BytesAt:

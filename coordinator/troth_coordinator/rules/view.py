@@ -8,11 +8,9 @@ Hashes and keys are 32 raw bytes, bitmaps are integers (bit i = participant inde
 tuples, NONE (2^64-1) means "no round" or "no slot". Padding and reserved bytes are left out.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
-from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import (
     Address,
     Bitmap,
@@ -339,22 +337,6 @@ class CheckpointView:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Older rounds and audits that somebody wants to be read along with a run."""
-
-    rounds: Sequence[int] = ()
-    audits: Sequence[AuditKey] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BesideView:
-    """Rounds and audits that were read along with a run, at its slot; None for absent ones."""
-
-    rounds: Mapping[int, RoundView | None]
-    audits: Mapping[AuditKey, AuditView | None]
-
-
-@dataclass(frozen=True, slots=True)
 class NetworkView:
     """Everything a client acts on, as it was at one slot.
 
@@ -362,8 +344,6 @@ class NetworkView:
 
     `round` is the ring account of `run.round` where it holds that round (in Commit, Attest and
     Cooldown), `previous_round` that of `run.round - 1`; either is None where there is none.
-
-    `beside` is as old as the events of `run`, whatever the slot; None where nothing else was read.
     """
 
     slot: Slot
@@ -371,4 +351,3 @@ class NetworkView:
     entries: tuple[EntryView, ...]
     round: RoundView | None
     previous_round: RoundView | None
-    beside: BesideView | None = field(default=None, compare=False)
