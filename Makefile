@@ -43,7 +43,7 @@ judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 # The compiler does not keep two cores busy, and what reads the sources takes one. Tests come later: slots are wall time.
 STATIC := program-check lint types layers budgets docs notebooks
 check: $(VENV)/.dev ## all that CI runs
-	$(MAKE) --jobs=2 --output-sync=target $(STATIC)
+	$(MAKE) --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(STATIC)
 	$(MAKE) rust test long
 
 setup: $(VENV)/.dev ## create .venv with everything a contributor needs

@@ -16,6 +16,13 @@ Duty = Callable[[AuditView, int, int], Act | None]
 """Returns the act that a participant owes in an audit now: `seat_duty` or `juror_duty`."""
 JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
 """Stages in which nobody owes a verdict or a vote."""
+OPEN = (
+    AuditStage.COMMIT,
+    AuditStage.REVEAL,
+    AuditStage.CASE_COMMIT,
+    AuditStage.CASE_REVEAL,
+)
+"""Stages in which a verdict or a vote may still be shown."""
 COMMITTING: dict[Duty, AuditStage] = {
     seat_duty: AuditStage.COMMIT,
     juror_duty: AuditStage.CASE_COMMIT,

@@ -7,8 +7,8 @@ Next: `participant/audits.py`, which runs one task of this for each set; protoco
 
 The target pushes to the seats, later to the jurors, to hubs and stores, and until two
 further members have the set. Seats and jurors that have the set pass it on to each other while
-they are to judge. A holder that refuses, or is not reached, is asked again after a pause that
-doubles.
+verdicts or votes are awaited. A holder that refuses, or is not reached, is asked again after a
+pause that doubles.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from troth_attestation import header as headers
 from troth_client.audit.drawn import sampled_payload
+from troth_client.audit.duty import OPEN
 from troth_client.audit.evidence import kept_submission
 from troth_client.audit.witness import Witness
 from troth_client.network.submissions import LIVING
@@ -81,11 +82,11 @@ def sets_to_push(witness: Witness, view: NetworkView) -> Iterator[AuditView]:
     """Yield the audits whose set we hold and owe to others: as their target, seat or juror.
 
     The target owes it to two members that keep it, whatever the stage. Seats and jurors owe it only
-    while others are to judge: most open audits have settled long ago.
+    while verdicts or votes are awaited: most open audits have settled long ago.
     """
     store, index = witness.audits.openings, witness.chain.index
     for audit in witness.audits.tracker.audits(view):
-        is_ours = audit.target == index or (_must_have(audit) and index in judges(audit))
+        is_ours = audit.target == index or (audit.stage in OPEN and index in judges(audit))
         if (
             is_ours
             and audit.kind == AuditKind.WORK

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NoReturn
 
 from troth_attestation.contestable import slots_left
-from troth_client.audit.duty import JUDGED, owed
+from troth_client.audit.duty import JUDGED, OPEN, owed
 from troth_client.audit.push_openings import push_openings, sets_to_push, want_openings
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
@@ -33,13 +33,6 @@ from troth_coordinator.rules.audit_view import (
 from troth_coordinator.rules.audits import acting_seats, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
-OPEN = (
-    AuditStage.COMMIT,
-    AuditStage.REVEAL,
-    AuditStage.CASE_COMMIT,
-    AuditStage.CASE_REVEAL,
-)
-"""Stages in which a verdict or a vote may still be shown."""
 BEFORE_JURY = (
     AuditStage.OPENINGS,
     AuditStage.COMMIT,

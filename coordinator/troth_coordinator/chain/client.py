@@ -167,7 +167,7 @@ class CoordinatorClient:
         """Read an owner's Participant account, or None."""
         address = participant_address(run, owner, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
-        return None if account is None else self._reader.participant(address, account)
+        return self._participant(address, account)
 
     async def read_participants(
         self, run: Pubkey, owners: Sequence[Pubkey]
@@ -175,10 +175,7 @@ class CoordinatorClient:
         """Read the Participant accounts of up to 100 owners in one call (endpoints of peers)."""
         addresses = [participant_address(run, owner, self.program_id) for owner in owners]
         _slot, accounts = await self.rpc.get_accounts(addresses[:MAX_ACCOUNTS_PER_CALL])
-        return [
-            None if account is None else self._reader.participant(address, account)
-            for address, account in zip(addresses, accounts, strict=True)
-        ]
+        return [self._participant(*found) for found in zip(addresses, accounts, strict=True)]
 
     async def find_participants(self, run: Pubkey) -> list[ParticipantView]:
         """Read every Participant account of a run, also of those who have left."""
@@ -189,7 +186,8 @@ class CoordinatorClient:
         """Read the checkpoint of a round, or None."""
         address = checkpoint_address(run, round_, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
-        return None if account is None else self._reader.checkpoint(address, account)
+        made = _made(account)
+        return None if made is None else self._reader.checkpoint(address, made)
 
     async def find_checkpoints(self, run: Pubkey) -> list[CheckpointView]:
         """Read all checkpoints of a run, oldest first."""
@@ -215,10 +213,7 @@ class CoordinatorClient:
         """Read up to 100 audits by (round, target, kind); None for one that is not open."""
         addresses = [audit_address(run, *key, self.program_id) for key in keys]
         _slot, accounts = await self.rpc.get_accounts(addresses)
-        return [
-            None if account is None else self._reader.audit(address, account)
-            for address, account in zip(addresses, accounts, strict=True)
-        ]
+        return [self._audit(*found) for found in zip(addresses, accounts, strict=True)]
 
     async def read_audited(
         self, run: Pubkey, rounds: Sequence[int], keys: Sequence[AuditKey]
@@ -244,7 +239,7 @@ class CoordinatorClient:
                 for address, account, round_ in zip(addresses, accounts, rounds, strict=False)
             ],
             [
-                None if account is None else self._reader.audit(address, account)
+                self._audit(address, account)
                 for address, account in list(zip(addresses, accounts, strict=True))[len(rounds) :]
             ],
         )
@@ -360,10 +355,19 @@ class CoordinatorClient:
         self.pricing.epoch.begin(view.epoch)
         return view
 
+    def _participant(self, address: Pubkey, account: Account | None) -> ParticipantView | None:
+        made = _made(account)
+        return None if made is None else self._reader.participant(address, made)
+
+    def _audit(self, address: Pubkey, account: Account | None) -> AuditView | None:
+        made = _made(account)
+        return None if made is None else self._reader.audit(address, made)
+
     def _round(self, address: Pubkey, account: Account | None, round_: int) -> RoundView | None:
-        if account is None:
+        made = _made(account)
+        if made is None:
             return None
-        view = self._reader.round(address, account)
+        view = self._reader.round(address, made)
         return view if view.round == round_ else None
 
     async def _of_kind(
@@ -372,6 +376,11 @@ class CoordinatorClient:
         kind = program_layout().accounts[name]
         chosen: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), *filters]
         return await self.rpc.get_program_accounts(self.program_id, chosen)
+
+
+def _made(account: Account | None) -> Account | None:
+    """Return an account that a program has made: lamports that anybody sent there make none."""
+    return None if account is None or account.is_bare else account
 
 
 def _field_filter(kind: str, run: Pubkey) -> BytesAt:

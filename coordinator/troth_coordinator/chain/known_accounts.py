@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from solders.pubkey import Pubkey
+from solders.system_program import ID as SYSTEM_PROGRAM
 
 from troth_coordinator.chain.rpc import Account
 
@@ -26,9 +27,11 @@ class KnownAccounts:
     def complaint(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> str:
         """Say which account is foreign or shorter than it was; "" for none."""
         for address, account in zip(addresses, accounts, strict=False):
-            if address not in self._known or account is None:
+            if address not in self._known or account is None or account.is_bare:
                 continue
             owner, num_bytes = self._known[address]
+            if owner == SYSTEM_PROGRAM:
+                continue  # lamports lay there before a program made its account
             if account.owner != owner:
                 return f"account {address} of {account.owner}, which was of {owner}"
             if len(account.data) < num_bytes:
@@ -38,7 +41,11 @@ class KnownAccounts:
     def loss(self, addresses: Sequence[Pubkey], accounts: Sequence[Account | None]) -> str:
         """Say which account is gone; "" for none. Accounts are closed in time, so it may be so."""
         for address, account in zip(addresses, accounts, strict=False):
-            if account is None and address in self._known:
+            if address not in self._known:
+                continue
+            # Anybody may send lamports to the address of an account that was closed.
+            was_made = self._known[address][0] != SYSTEM_PROGRAM
+            if account is None or (account.is_bare and was_made):
                 return f"no account at {address}, where there was one"
         return ""
 

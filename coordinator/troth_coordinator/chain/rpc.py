@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 from solders.hash import Hash
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.system_program import ID as SYSTEM_PROGRAM
 
 from troth_coordinator.chain.failure import TransactionFailure
 
@@ -34,6 +35,15 @@ class Account:
     owner: Pubkey
     data: bytes
     executable: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it has lamports and nothing else.
+
+        It is a wallet, or an address to which somebody has sent lamports before a program made its
+        account there, or after the account was closed: anybody can.
+        """
+        return self.owner == SYSTEM_PROGRAM and not self.data
 
 
 @dataclass(frozen=True, slots=True)

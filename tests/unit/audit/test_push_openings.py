@@ -15,6 +15,7 @@ from support.audit_views import audit_view, juror, seat
 from support.views import network
 
 from troth_attestation.header import header_hash
+from troth_client.audit import duty
 from troth_client.audit.push_openings import (
     NUM_SPARES,
     PASS_ON_SLOTS,
@@ -191,12 +192,11 @@ async def test_only_targets_seats_and_jurors_push_what_they_hold(judge):
 
 
 @pytest.mark.parametrize("stage", AuditStage)
-async def test_a_judge_pushes_while_others_are_to_judge(judge, stage):
+async def test_a_judge_keeps_pushing_until_all_have_spoken(judge, stage):
     judge.audits.openings.keep(AUDIT.sampled, AUDIT.root, AUDIT.data, durable=False)
     jurors = (juror(0), juror(JUDGE))
     await judge.see(people(), replace(OPEN, stage=stage, jurors=jurors, num_jurors=2))
-    is_judged = stage in (AuditStage.COMMIT, AuditStage.CASE_COMMIT)
-    assert to_push(judge, people()) == ([OPEN.key] if is_judged else [])
+    assert to_push(judge, people()) == ([OPEN.key] if stage in duty.OPEN else [])
 
 
 @pytest.mark.parametrize("stage", AuditStage)

@@ -31,6 +31,7 @@ class Careless:
     def __init__(self, svm):
         self.svm = svm
         self.num_runs = 0
+        self.failure: BaseException | None = None
 
     def __getattr__(self, name):
         return getattr(self.svm, name)
@@ -44,6 +45,8 @@ class Careless:
     def _left_in_use(self, result):
         self.num_runs += 1
         leave_registers_in_use()
+        if self.failure is not None:
+            raise self.failure
         return result
 
 
@@ -54,6 +57,21 @@ def test_numpy_divides_rightly_when_the_registers_are_empty_again():
             assert np.isnan(VALUES // 2.0).any(), "what is repaired here would not show"
     finally:
         empty_registers()
+    assert (VALUES // 2.0).tolist() == HALVES
+
+
+class Panic(BaseException):
+    """PyO3's, for what LiteSVM cannot run."""
+
+
+def test_a_transaction_that_panics_leaves_them_empty_too():
+    chain = Chain()
+    wallet = Wallet(chain)
+    careless = Careless(chain._svm)
+    careless.failure = Panic()
+    chain._executor = Executor(careless)
+    with pytest.raises(Panic):
+        chain.send(wallet.payment(Pubkey.new_unique(), SOL))
     assert (VALUES // 2.0).tolist() == HALVES
 
 
