@@ -3,6 +3,7 @@
 Threat T135.
 """
 
+import pytest
 from support.attacks.cheats import (
     FIRST_LIE,
     MAL,
@@ -17,12 +18,15 @@ from support.attacks.cheats import (
 from support.chain import World
 
 from troth_attestation.verdict import Reason, VerdictKind
+from troth_cli.workflows.close import close_accounts
 from troth_coordinator.chain.addresses import (
     audit_address,
     checkpoint_address,
     participant_address,
 )
+from troth_coordinator.chain.errors import AccountMissingError
 from troth_coordinator.chain.event_types_audits import AuditClosed
+from troth_coordinator.chain.operations import Authority, Crank
 
 DUST = 1_000_000
 """Lamports that keep an address: a hundredth of the smallest stake."""
@@ -83,3 +87,34 @@ async def test_lamports_make_no_account():
     assert await client.read_participants(at.run, [newcomer]) == [None]
     await world.join(at, "alice")
     assert (await client.read_participant(at.run, newcomer)) is not None
+
+
+async def test_lamports_where_an_account_was_closed_keep_no_rent():
+    """Somebody closes one account of a run, which anybody may, and sends lamports to where it was.
+
+    It hopes that `troth run close` fails there for ever, so that the rent of all others is lost.
+    """
+    world = World()
+    authority = await world.create()
+    at, key = authority.at, authority.key
+    await Crank(world.client, at, key).close_run([(at.round(0), key.pubkey())])
+    world.chain.airdrop(at.round(0), DUST)
+    closing, _sent = await close_accounts(world.client, at.run, key)
+    assert at.round(0) not in [one.pair[0] for one in closing.accounts]
+    assert at.round(1) in [one.pair[0] for one in closing.accounts]
+    with pytest.raises(AccountMissingError):
+        await world.client.read_run(at.run)
+
+
+async def test_lamports_sent_before_a_run_is_created_leave_no_gap_in_it():
+    """Somebody watches the transactions that create a run, and pays to the rounds to come.
+
+    It hopes that the creation takes them for made, and that the run can never open those rounds.
+    """
+    world = World()
+    terms = world.terms()
+    authority = Authority.create_at(world.client, world.wallet("authority"), terms)
+    for address in (authority.at.run, authority.at.roster, authority.at.round(3)):
+        world.chain.airdrop(address, DUST)
+    await authority.create_run(terms)
+    assert (await world.client.snapshot(authority.at.run)).run.num_rounds == authority.at.ring

@@ -390,3 +390,10 @@ def test_a_file_in_the_way_is_kept(bench):
 
 def test_the_config_of_the_tests_is_the_shipped_one():
     assert run_settings([CONFIG]).config.schedule.rounds == 10
+
+
+def test_the_command_line_creates_a_run_where_lamports_lie(bench):
+    """Threat T135. Its address follows from authority and settings, so anybody can know it."""
+    planned = bench.cli.json(*bench.create_arguments(), "--dry-run")["run"]
+    bench.cli.json("localnet", "airdrop", planned, "1", "--rpc", bench.rpc)
+    assert bench.create() == planned

@@ -14,7 +14,7 @@ from troth_cli.view.amounts import sol
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL
+from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, made_by_program
 from troth_coordinator.rules.view import EntryView, ParticipantView, RunView, Status
 
 Pair = tuple[Pubkey, Pubkey]
@@ -129,7 +129,8 @@ async def _lamports(client: CoordinatorClient, addresses: Sequence[Pubkey]) -> l
     for first in range(0, len(addresses), MAX_ACCOUNTS_PER_CALL):
         chosen = addresses[first : first + MAX_ACCOUNTS_PER_CALL]
         _slot, accounts = await client.rpc.get_accounts(chosen)
-        found += [0 if account is None else account.lamports for account in accounts]
+        made = map(made_by_program, accounts)
+        found += [0 if account is None else account.lamports for account in made]
     return found
 
 
@@ -139,7 +140,7 @@ async def _rounds(client: CoordinatorClient, at: RunAddresses) -> list[Closable]
     _slot, accounts = await client.rpc.get_accounts(positions)
     return [
         Closable((address, Pubkey(reader.round(address, account).payer)), account.lamports)
-        for address, account in zip(positions, accounts, strict=True)
+        for address, account in zip(positions, map(made_by_program, accounts), strict=True)
         if account is not None
     ]
 

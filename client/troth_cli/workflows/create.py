@@ -26,6 +26,7 @@ from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.instructions import RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import GROWTH_BYTES, ROUNDS_PER_TRANSACTION, Authority
+from troth_coordinator.chain.rpc import made_by_program
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.hashing import H, b32, var
@@ -216,7 +217,8 @@ async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int)
     The pool of a run that was funded before is filled up to `fund_lamports`. Raises FundsError,
     OtherRunError if somebody else's run is at the address, and the errors of sending.
     """
-    _slot, (existing,) = await client.rpc.get_accounts([planned.run])
+    _slot, (found,) = await client.rpc.get_accounts([planned.run])
+    existing = made_by_program(found)
     if existing is None:
         await _check_funds(client, planned, planned.price + fund_lamports)
     else:

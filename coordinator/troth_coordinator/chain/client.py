@@ -47,6 +47,7 @@ from troth_coordinator.chain.rpc import (
     BytesAt,
     Rpc,
     TransactionRecord,
+    made_by_program,
 )
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
 from troth_coordinator.rules.audit_view import AuditKey, AuditView
@@ -186,7 +187,7 @@ class CoordinatorClient:
         """Read the checkpoint of a round, or None."""
         address = checkpoint_address(run, round_, self.program_id)
         _slot, (account,) = await self.rpc.get_accounts([address])
-        made = _made(account)
+        made = made_by_program(account)
         return None if made is None else self._reader.checkpoint(address, made)
 
     async def find_checkpoints(self, run: Pubkey) -> list[CheckpointView]:
@@ -356,15 +357,15 @@ class CoordinatorClient:
         return view
 
     def _participant(self, address: Pubkey, account: Account | None) -> ParticipantView | None:
-        made = _made(account)
+        made = made_by_program(account)
         return None if made is None else self._reader.participant(address, made)
 
     def _audit(self, address: Pubkey, account: Account | None) -> AuditView | None:
-        made = _made(account)
+        made = made_by_program(account)
         return None if made is None else self._reader.audit(address, made)
 
     def _round(self, address: Pubkey, account: Account | None, round_: int) -> RoundView | None:
-        made = _made(account)
+        made = made_by_program(account)
         if made is None:
             return None
         view = self._reader.round(address, made)
@@ -376,11 +377,6 @@ class CoordinatorClient:
         kind = program_layout().accounts[name]
         chosen: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), *filters]
         return await self.rpc.get_program_accounts(self.program_id, chosen)
-
-
-def _made(account: Account | None) -> Account | None:
-    """Return an account that a program has made: lamports that anybody sent there make none."""
-    return None if account is None or account.is_bare else account
 
 
 def _field_filter(kind: str, run: Pubkey) -> BytesAt:

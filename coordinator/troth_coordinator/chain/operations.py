@@ -26,6 +26,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import ProgramRefusedError, RunFullError
 from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
 from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.chain.rpc import made_by_program
 from troth_coordinator.chain.sender import ConfirmedTransaction
 from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.params_view import ParamsView
@@ -80,7 +81,7 @@ class Authority:
         """
         sent = []
         _slot, (run,) = await self.client.rpc.get_accounts([self.at.run])
-        if run is None:
+        if made_by_program(run) is None:
             sent.append(await self._send(make.create_run(self.at, self._me, terms)))
         sent += await self._create_roster()
         sent += await self._create_rounds()
@@ -122,7 +123,7 @@ class Authority:
         positions = range(self.at.ring)
         addresses = [self.at.round(position) for position in positions]
         _slot, accounts = await self.client.rpc.get_accounts(addresses)
-        missing = [position for position in positions if accounts[position] is None]
+        missing = [place for place in positions if made_by_program(accounts[place]) is None]
         sent = []
         for start in range(0, len(missing), ROUNDS_PER_TRANSACTION):
             batch = missing[start : start + ROUNDS_PER_TRANSACTION]

@@ -46,6 +46,11 @@ class Account:
         return self.owner == SYSTEM_PROGRAM and not self.data
 
 
+def made_by_program(account: Account | None) -> Account | None:
+    """Return an account that a program has made: lamports that anybody sent there make none."""
+    return None if account is None or account.is_bare else account
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """A signature as the node knows it. `failure` is None when the transaction succeeded."""
