@@ -1,7 +1,8 @@
 # Included by the root Makefile. Needs Debian's compilers; says so and goes on where they are missing.
 .PHONY: program program-check rust
 
-TOOLCHAIN := $(if $(wildcard $(BIN)/python),$(BIN)/python,python3) programs/toolchain/build.py
+# Without make's flags: with --jobs cargo would look for a jobserver that only make's own recipes have.
+TOOLCHAIN := env -u MAKEFLAGS $(if $(wildcard $(BIN)/python),$(BIN)/python,python3) programs/toolchain/build.py
 # Debian's tools by full path: cargo looks for its subcommands in ~/.cargo/bin first, where rustup
 # may have put its own. A target directory of their own: no other compiler can read these files.
 DEBIAN := env -u RUSTUP_TOOLCHAIN PATH=/usr/bin:/bin RUSTC=/usr/bin/rustc CARGO=/usr/bin/cargo \
