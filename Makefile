@@ -44,7 +44,7 @@ judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 STATIC := program-check lint types layers budgets docs notebooks
 check: $(VENV)/.dev ## all that CI runs
 	$(MAKE) --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(STATIC)
-	$(MAKE) rust test long
+	$(MAKE) --no-print-directory rust test long
 
 setup: $(VENV)/.dev ## create .venv with everything a contributor needs
 

@@ -29,6 +29,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Assertions in support say what they compared, as those of the tests do.
 pytest.register_assert_rewrite("support")
 
+# A make that a test starts is nobody's sub-make: it says nothing of the folders it enters.
+for variable in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+    os.environ.pop(variable, None)
+
 # Set before torch and numpy are imported, and inherited by every process that a test starts.
 # Two workers with a thread for each core would only take the cores from each other.
 if "PYTEST_XDIST_WORKER" in os.environ:

@@ -125,7 +125,8 @@ def test_no_color_takes_the_colours_and_leaves_the_picture(monkeypatch):
     assert "warning: auditing is off" in plain
 
 
-def test_a_line_printed_meanwhile_stands_above_the_picture():
+def test_a_line_printed_meanwhile_stands_above_the_picture(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
     stream = io.StringIO()
     console = Console(file=stream, width=100, height=40, force_terminal=True)
     with Screen(console) as screen:
