@@ -10,6 +10,13 @@ import platform
 from typing import Final
 
 _NUM_REGISTERS: Final = 8
+_HAS_THEM: Final = os.name == "posix" and platform.machine().lower() in ("x86_64", "amd64")
+
+# By the calling convention (System V psABI for AMD64, 3.2.3) a long double is returned in the top
+# x87 register, and the caller takes it from there. This function returns none: each call takes one.
+_take_one = (
+    ctypes.CFUNCTYPE(ctypes.c_longdouble)(("getpagesize", ctypes.CDLL(None))) if _HAS_THEM else None
+)
 
 
 def empty_registers() -> None:
@@ -18,20 +25,6 @@ def empty_registers() -> None:
     With some of them in use numpy's `//` gives NaN for any floats in this thread. One transaction
     in a hundred leaves them so.
     """
-    for _ in range(_NUM_TO_TAKE):
-        _take_one()
-
-
-def _nothing() -> None:
-    """Take no register: there are none."""
-
-
-# By the calling convention (System V psABI for AMD64, 3.2.3) a long double is returned in the top
-# x87 register, and the caller takes it from there. This function returns none: each call takes one.
-_has_x87 = os.name == "posix" and platform.machine().lower() in ("x86_64", "amd64")
-_NUM_TO_TAKE: Final = _NUM_REGISTERS if _has_x87 else 0
-_take_one = (
-    ctypes.CFUNCTYPE(ctypes.c_longdouble)(("getpagesize", ctypes.CDLL(None)))
-    if _has_x87
-    else _nothing
-)
+    if _take_one is not None:
+        for _ in range(_NUM_REGISTERS):
+            _take_one()

@@ -102,6 +102,7 @@ async def test_lamports_where_an_account_was_closed_keep_no_rent():
     closing, _sent = await close_accounts(world.client, at.run, key)
     assert at.round(0) not in [one.pair[0] for one in closing.accounts]
     assert at.round(1) in [one.pair[0] for one in closing.accounts]
+    world.chain.airdrop(at.run, DUST)
     with pytest.raises(AccountMissingError):
         await world.client.read_run(at.run)
 

@@ -14,7 +14,6 @@ from typing import Final, Literal
 from solders.hash import Hash
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from solders.system_program import ID as SYSTEM_PROGRAM
 
 from troth_cli.errors import DeployError, FundsError
 from troth_cli.view.amounts import sol
@@ -24,7 +23,7 @@ from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.chain.errors import ForeignProgramError, MalformedReplyError
 from troth_coordinator.chain.program_image import first_difference, is_ours, sbpf_version
 from troth_coordinator.chain.rent import SYSVAR, exempt_lamports, lamports_per_byte
-from troth_coordinator.chain.rpc import Account, Rpc
+from troth_coordinator.chain.rpc import Account, Rpc, made_by_program
 from troth_coordinator.chain.transactions import FEE_PER_SIGNATURE_LAMPORTS
 
 MAINNET: Final = "mainnet-beta"
@@ -252,7 +251,7 @@ async def _deployed(
 ) -> DeployedProgram | None:
     """Return our program at the id, None where it is free; raises for anything else."""
     address = f"program id {request.program}"
-    if account is None or (account.owner == SYSTEM_PROGRAM and not account.data):
+    if made_by_program(account) is None:
         if request.program_key is None:
             raise DeployError(
                 "a program to upgrade", "no account there", "Name --program-key instead.", address

@@ -16,7 +16,7 @@ from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import AccountMissingError, MalformedReplyError
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.chain.rpc import Account
+from troth_coordinator.chain.rpc import Account, made_by_program
 from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError, LedgerHashError
@@ -90,6 +90,8 @@ class Following:
         slot, (account,) = await self._client.rpc.get_accounts([self._run])
         if account is None and self.ledger.last is None:
             raise AccountMissingError("Run", str(self._run))
+        if self.ledger.last is not None:
+            account = made_by_program(account)  # anybody may pay to where a closed run was
         view = None
         if account is not None:
             view = program_reader(self._client.program_id).run(self._run, account)

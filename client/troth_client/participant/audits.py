@@ -97,8 +97,8 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
         yield _Matter(("push", audit.key, audit.openings_root), is_owed=True, work=push)
     judged = audits.verdicts.duties()
     # By their ends: recomputations take turns, and the most urgent comes first.
-    judging = (audit for audit in audits.tracker.audits(view) if audit.stage in OPEN)
-    for audit in sorted(judging, key=lambda audit: audit.stage_end):
+    unheard = (audit for audit in audits.tracker.audits(view) if audit.stage in OPEN)
+    for audit in sorted(unheard, key=lambda audit: audit.stage_end):
         about = (audit.key, audit.openings_root, audit.seed)
         for kind, duty, places, work in (
             ("seat", seat_duty, acting_seats(audit), judge_as_witness),

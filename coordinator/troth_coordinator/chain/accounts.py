@@ -15,6 +15,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 from solders.pubkey import Pubkey
+from solders.system_program import ID as SYSTEM_PROGRAM
 
 from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES, ProgramCodec, program_codec
 from troth_coordinator.chain.errors import (
@@ -49,7 +50,6 @@ REMEMBERED_ROWS, REMEMBERED_PARAMS = 1024, 16
 _Values = tuple[Any, ...]
 _Convert = Callable[[Any], object]
 _View = TypeVar("_View")
-_SYSTEM_PROGRAM = Pubkey.default()
 
 
 class AccountReader:
@@ -326,5 +326,5 @@ def _bytes_of(value: object) -> object:
 
 def _owner_name(owner: Pubkey) -> str:
     """Return the owner of an account as errors name it."""
-    is_plain = owner == _SYSTEM_PROGRAM
+    is_plain = owner == SYSTEM_PROGRAM
     return "the System program, as every key has it: a wallet" if is_plain else str(owner)

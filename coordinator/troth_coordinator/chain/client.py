@@ -349,9 +349,11 @@ class CoordinatorClient:
         return await self.send(instructions, signers, watch)
 
     def _seen(self, run: Pubkey, account: Account | None) -> RunView:
-        if account is None:
+        # A wallet is named as such, but for a run that was here: anybody may pay to where it was.
+        made = made_by_program(account) if run in self._last_seen else account
+        if made is None:
             raise AccountMissingError("Run", str(run))
-        view = self._reader.run(run, account)
+        view = self._reader.run(run, made)
         self._last_seen[run] = (view.round, view.params.ring)
         self.pricing.epoch.begin(view.epoch)
         return view

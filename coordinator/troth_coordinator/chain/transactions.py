@@ -18,6 +18,7 @@ from solders.keypair import Keypair
 from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.system_program import ID as SYSTEM_PROGRAM
 from solders.transaction import Transaction
 
 from troth_coordinator import artifacts
@@ -38,7 +39,6 @@ BUILTIN_UNITS: Final = 3_000
 """The network's charge for an instruction of a built-in program, such as a transfer."""
 MARGIN_PERCENT: Final = 100
 """Above the measured worst case. A step that needs more than its limit lands for nobody."""
-_SYSTEM_PROGRAM = Pubkey.from_string("11111111111111111111111111111111")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ComputeBudget:
         return min(total, MAX_COMPUTE_UNITS - MAX_SPARE_UNITS)
 
     def _units_of(self, instruction: Instruction) -> int:
-        if instruction.program_id == _SYSTEM_PROGRAM:
+        if instruction.program_id == SYSTEM_PROGRAM:
             return BUILTIN_UNITS
         if instruction.program_id != self.program:
             return UNMEASURED_UNITS
