@@ -39,10 +39,13 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=32)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument(
+        "--torch", action="store_true", help="no compiled kernels, as in short runs of small models"
+    )
     parser.add_argument("--one", action="store_true", help="only measure, in this process")
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measured(arguments.peers, arguments.k, arguments.repeats)))
+        print(json.dumps(measured(arguments)))
         return
     here = Path(__file__).resolve().parents[2]
     checkouts = {"now": here} | ({"before": arguments.before} if arguments.before else {})
@@ -58,6 +61,7 @@ def asked(checkout: Path, arguments: argparse.Namespace) -> dict[str, dict[str, 
     """Let this file measure the modules of a checkout, in a process of its own."""
     paths = os.pathsep.join(str(checkout / package) for package in PACKAGES)
     flags = ["--peers", arguments.peers, "--k", arguments.k, "--repeats", arguments.repeats]
+    flags += ["--torch"] * arguments.torch
     done = subprocess.run(
         [sys.executable, __file__, "--one", *map(str, flags)],
         env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
@@ -81,10 +85,10 @@ def show(found: Mapping[str, list[dict[str, dict[str, float]]]]) -> None:
             print(f"{model:<8}{part:<13}{cells}{ratio}")
 
 
-def measured(peers: int, k: int, repeats: int) -> dict[str, dict[str, float]]:
+def measured(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
     """Return the median seconds of each part, by model."""
     torch.set_num_threads(1)
-    return {name: replayed(shapes, peers, k, repeats) for name, shapes in models().items()}
+    return {name: replayed(shapes, arguments) for name, shapes in models().items()}
 
 
 def models() -> dict[str, dict[str, tuple[int, ...]]]:
@@ -108,19 +112,19 @@ def llama(*, width: int, inner: int, layers: int, words: int, shared: int) -> di
 
 
 def replayed(
-    shapes: Mapping[str, tuple[int, ...]], peers: int, k: int, repeats: int
+    shapes: Mapping[str, tuple[int, ...]], arguments: argparse.Namespace
 ) -> dict[str, float]:
     """Return the median seconds of replaying a round; the first one is not counted."""
-    own = modules()
+    own, k = modules(is_compiled=not arguments.torch), arguments.k
     layout = own["TileLayout"].from_shapes(shapes)
     tiles, path = layout.num_tiles, own["path"]
     source = torch.Generator().manual_seed(0)
-    draws = [torch.randn(tiles, 64, 64, generator=source) for _ in range(peers)]
+    draws = [torch.randn(tiles, 64, 64, generator=source) for _ in range(arguments.peers)]
     raw = [own["encode"](own["select"](u, k)) for u in draws]
     weights = {name: torch.randn(shape, generator=source) for name, shape in shapes.items()}
     arrays = {name: weight.numpy() for name, weight in weights.items()}
     times: dict[str, list[float]] = {part: [] for part in PARTS}
-    for turn in range(repeats + 1):
+    for turn in range(arguments.repeats + 1):
         start = time.perf_counter()
         payloads = [own["decode"](data, tiles, k) for data in raw]
         decoded = time.perf_counter()
@@ -134,14 +138,15 @@ def replayed(
     return {part: float(np.median(seconds)) for part, seconds in times.items()}
 
 
-def modules() -> dict[str, Any]:
+def modules(*, is_compiled: bool) -> dict[str, Any]:
     """Return what both commits have, by one name."""
     try:
         names = [
             "compression." + name for name in ("apply", "codec", "known_answer", "tiles", "topk")
         ]
         found = [import_module(f"troth_client.{name}") for name in names]
-        options = {"num_tiles": 1 << 20}  # so many that the compiled kernels are taken
+        # So many tiles that the compiled kernels are taken, or none.
+        options = {"num_tiles": 1 << 20 if is_compiled else 0}
     except ImportError:  # as it was at 3c1b939
         names = ["demo.apply", "payload.codec", "demo.known_answer", "demo.tiles", "demo.topk"]
         found = [import_module(f"troth_client.{name}") for name in names]

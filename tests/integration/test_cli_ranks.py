@@ -14,7 +14,7 @@ from support.reader import free_port
 from support.waiting import wait_for
 
 from troth_cli.errors import InputError
-from troth_cli.workflows.ranks import place_of
+from troth_cli.workflows.ranks import place_of, threads_of
 
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
 PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
@@ -28,7 +28,7 @@ class Torchrun:
         self._out, self._err = (bench.folder / f"torchrun.{end}" for end in ("out", "err"))
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
         command += ["--master-port", str(free_port(1)), "-m", "troth_cli"]
-        command += [*map(str, arguments), "--json", "--threads", "1"]
+        command += [*map(str, arguments), "--json"]
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(command, stdout=out, stderr=err)
 
@@ -100,13 +100,27 @@ def test_a_run_under_torchrun(bench, torchrun, is_killed):
         other_code, other_values = other.end()
     assert other_code == 0
     assert values["root"] == other_values["root"]
-    assert '"ranks":2' in events_of(bench, "a")
+    num_threads = max(1, os.cpu_count() // 2)
+    assert f'"threads":{num_threads},"ranks":2' in events_of(bench, "a")
     assert ('"event":"ranks_lost"' in events_of(bench, "a")) <= is_killed
 
 
 def test_without_torchrun_a_process_is_alone():
     assert place_of({}) is None
     assert place_of({"RANK": "0", "WORLD_SIZE": "1"}) is None
+
+
+@pytest.mark.parametrize(
+    ("num_ranks", "asked", "num_cores", "found"),
+    [(2, None, 16, 8), (3, None, 16, 5), (8, None, 2, 1), (2, None, None, 1), (2, 3, 16, 3)],
+)
+def test_a_rank_computes_with_its_share_of_the_cores(num_ranks, asked, num_cores, found):
+    assert threads_of(place(1, 29_500, num_ranks), asked, num_cores) == found
+
+
+@pytest.mark.parametrize("asked", [None, 4])
+def test_a_process_alone_computes_with_what_was_asked_for(asked):
+    assert threads_of(None, asked, 16) == asked
 
 
 def test_the_place_is_that_of_the_launcher():

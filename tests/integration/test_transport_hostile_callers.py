@@ -114,7 +114,22 @@ async def test_other_methods_are_refused(ours, caller):
 
 async def test_a_push_that_nobody_expects_is_refused_without_reading_it(ours):
     head = f"POST /v1/{BLOB.address} HTTP/1.1\r\nHost: x\r\nContent-Length: {10 * 2**30}\r\n\r\n"
-    assert b" 409 " in await raw(ours, head.encode() + DATA)
+    answer = await raw(ours, head.encode() + DATA)
+    assert b" 409 " in answer
+    assert b"Connection: close" in answer
+
+
+async def test_a_refused_push_that_came_whole_costs_no_connection(ours):
+    blob, data = blobs.header()
+    head = f"POST /v1/{blob.address} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
+    assert (await raw(ours, (head.encode() + data) * 3)).count(b" 409 ") == 3
+
+
+async def test_a_refused_push_that_was_only_announced_ends_the_connection(ours):
+    head = f"POST /v1/{BLOB.address} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+    answer = await raw(ours, f"{head}Content-Length: {len(DATA)}\r\n\r\n".encode() * 2)
+    assert answer.count(b" 409 ") == 1
+    assert b"Connection: close" in answer
 
 
 async def test_a_body_for_a_path_that_does_not_exist_is_not_read(ours):

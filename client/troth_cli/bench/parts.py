@@ -41,6 +41,7 @@ from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex,
 
 OURS, RELEASED, SHA256 = "troth", "released DeMo", "SHA-256"
 ADAMW, ALL_REDUCE = "AdamW", "dense all-reduce"
+_STRIDE = 1_009
 _A, _B, _RATE = 1.0 - 2.0**-14, 2.0**-10, 1e-3
 
 Tensors = dict[str, torch.Tensor]
@@ -99,13 +100,26 @@ class Bench:
         yield self._timed("judge", {OURS: self._judge()})
         yield self._timed("sketch", {OURS: self._sketch()})
 
+    def payload_of(self, peer: int) -> codec.VerifiedPayload:
+        """Return the payload of one of the peers; each of them chooses other coefficients."""
+        found = self._encoder.encode(self._gradient_of(peer), None)
+        payload = codec.encode(found.top.signs(found.is_sent))
+        return codec.decode(payload, self._layout.num_tiles, self._plan.k)
+
+    def _gradient_of(self, peer: int) -> Tensors:
+        """Return the own gradient with its elements in other places: cheaper than another draw."""
+        return {
+            name: tensor.flatten().roll(_STRIDE * peer).view_as(tensor)
+            for name, tensor in self._gradient.items()
+        }
+
     def _timed(self, name: str, ways: Mapping[str, Way]) -> Part:
         return Part(name, in_turns(ways, self._plan.repeats, self._plan.device))
 
     def _step(self) -> Iterator[Part]:
         """Measure encode, apply, and both together, which is a step of the optimizer."""
         plan, weights = self._plan, self._draw(1)
-        payloads = [self._read()] * plan.peers
+        payloads = [self.payload_of(peer) for peer in range(plan.peers)]
         momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
 
         def encode() -> None:
@@ -116,7 +130,7 @@ class Bench:
             update(weights, payloads, self._layout, (_A, _B), self._path)
 
         released = ReleasedDeMo(self._draw(1), plan.k, _RATE)
-        sent = [released.encode(self._gradient)] * plan.peers
+        sent = [released.encode(self._gradient_of(peer)) for peer in range(plan.peers)]
 
         def released_encode() -> None:
             released.encode(self._gradient)

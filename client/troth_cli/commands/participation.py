@@ -5,7 +5,7 @@ Next: `../workflows/join.py`; `membership.py` for the owner's commands afterward
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -150,7 +150,7 @@ class WitnessOptions(WithArchive):
             metavar="N",
             min=1,
             max=MAX_THREADS,
-            help="Threads to compute with; else all.",
+            help="Threads to compute with; else all, or under torchrun a rank's share of them.",
         ),
     ] = None
     past_mib: Annotated[
@@ -253,10 +253,11 @@ def join(options: JoinOptions, output: Output) -> None:
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
     from troth_cli.workflows.join_request import Training
-    from troth_cli.workflows.ranks import help_rank_zero, place_of
+    from troth_cli.workflows.ranks import help_rank_zero, place_of, threads_of
 
     place = place_of(os.environ)
     training = Training(options.compiles, options.micro_batch, place)
+    options = replace(options, threads=threads_of(place, options.threads, os.cpu_count()))
     if place is not None and place.rank:
         help_rank_zero(place, training, options.device or "auto", options.threads, output)
         return

@@ -55,6 +55,17 @@ def _number(environment: Mapping[str, str], name: str) -> int:
     return int(value)
 
 
+def threads_of(place: Place | None, asked: int | None, num_cores: int | None) -> int | None:
+    """Return how many threads to compute with: as many as asked for; None for PyTorch's own number.
+
+    torchrun leaves one thread to each rank. Without an answer of the user a rank takes its share of
+    the cores, at least one.
+    """
+    if asked is not None or place is None:
+        return asked
+    return max(1, (num_cores or 1) // place.size)
+
+
 def help_rank_zero(
     place: Place, training: Training, device: str, num_threads: int | None, output: Output
 ) -> None:

@@ -97,7 +97,10 @@ def named_sequences(
 
 @contextlib.contextmanager
 def num_threads(count: int) -> Iterator[None]:
-    """Compute with this many threads inside the block; results of other threads do not change."""
+    """Compute with this many threads inside the block, in this thread.
+
+    A thread that is new to PyTorch meanwhile starts with the same number; see `runtime/threads.py`.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -1,7 +1,7 @@
 """The known-answer test that a device must pass before it applies a payload (protocol 5.5).
 
 Owns: the test cases, their answers as shipped constants, and the choice of the path: fp64 on the
-device, else int64 on the CPU. Never: repairs a device. A failing device is not used for consensus.
+device, else the CPU. Never: repairs a device. A failing device is not used for consensus.
 Next: `apply.py`, which demands the `ApplyPath` that only `choose_path` makes.
 
 The extremes of Q: with 64 participants |C| <= 64. Suppose that all 4096 coefficients reached 64
@@ -118,11 +118,11 @@ class ApplyPath:
 def choose_path(
     device: torch.device | str, *, prefer_integers: bool = False, num_tiles: int = 0
 ) -> ApplyPath:
-    """Test a device and return the path to use: fp64 on it, or int64 on the CPU with the reason.
+    """Test a device and return the path to use: fp64 on it, or on the CPU with the reason.
 
-    `prefer_integers` asks for int64 on the CPU at once. A model of at least `COMPILED_FROM_TILES`
-    gets compiled kernels too, if they pass their own test. Raises KnownAnswerError if not even the
-    CPU answers: then this machine must not take part.
+    A CPU that fails in fp64 computes in int64, as it does at once where `prefer_integers` asks for
+    it. A model of at least `COMPILED_FROM_TILES` gets compiled kernels too, if they pass their own
+    test. Raises KnownAnswerError if not even the CPU answers: then this machine must not take part.
     """
     device = torch.device(device)
     reason = "int64 was asked for" if prefer_integers else ""
@@ -136,6 +136,10 @@ def choose_path(
             return ApplyPath(device, torch.float64, "", compiled, seal=_MADE_HERE)
         except KnownAnswerError as error:
             reason = str(error)
+    if device.type != "cpu" and not prefer_integers:
+        here = choose_path("cpu", num_tiles=num_tiles)
+        compiled, reasons = (here.kernels, here.note), filter(None, (reason, here.reason))
+        return ApplyPath(here.device, here.dtype, "; ".join(reasons), compiled, seal=_MADE_HERE)
     check("cpu", torch.int64)
     return ApplyPath(torch.device("cpu"), torch.int64, reason, seal=_MADE_HERE)
 
@@ -154,8 +158,8 @@ def check(device: torch.device | str, dtype: torch.dtype = torch.float64) -> Non
         raise KnownAnswerError(
             f"{device} in {dtype} to answer like every other device",
             wrong,
-            "Apply runs in int64 on the CPU. If the CPU fails, look for a library that sets "
-            "flush-to-zero (torch.set_flush_denormal(False) undoes it).",
+            "Apply runs on the CPU, in int64 if that fails, too. Then look for a library that "
+            "sets flush-to-zero (torch.set_flush_denormal(False) undoes it).",
         )
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from random import Random
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from troth_client.audit.witness import HonestWitnessWork, Witness, WitnessWork
@@ -262,7 +263,9 @@ def report_path(path: ApplyPath, events: EventSink) -> None:
         note=path.note,
     )
     if path.reason or path.note:
-        instead = "int64 on the processor" if path.reason else f"torch on {path.device}"
+        how = "compiled kernels" if path.kernels is not None else "torch"
+        in_integers = " in int64" if path.dtype == torch.int64 else ""
+        instead = f"{how} on {path.device}{in_integers}"
         events.emit("slower_path", instead=instead, reason=path.reason or path.note)
 
 

@@ -18,7 +18,6 @@ from typing import TypeVar
 import torch
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
-from threadpoolctl import threadpool_limits
 
 from troth_client.archive.process import ArchiveSettings, archive_beside
 from troth_client.archive.room import Keeping
@@ -56,6 +55,7 @@ from troth_client.runtime.allocator import keep_freed_memory
 from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import DiskFullError
 from troth_client.runtime.signals import at_stop_signals
+from troth_client.runtime.threads import compute_with
 from troth_client.storage import Store
 from troth_client.storage.entries import Identity as StoreIdentity
 from troth_client.telemetry.events import EventSink
@@ -111,7 +111,7 @@ async def participate(
     resumes. A second signal stops at once. Raises the errors of its parts.
     """
     keep_freed_memory()
-    _bound_threads(settings.num_threads)
+    compute_with(settings.num_threads)
     key, session = Keypair.from_bytes(settings.owner), Keypair.from_bytes(settings.session)
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(as_events(events))
@@ -162,14 +162,6 @@ async def _end(member: Member, settings: ParticipantSettings, view: NetworkView)
     end = conclude(member, settings, view)
     await _interruptible(member, Checkpoints(member).complete)
     return end
-
-
-def _bound_threads(number: int | None) -> None:
-    if number is None:
-        return
-    torch.set_num_threads(number)
-    # NumPy's BLAS has threads of its own; they spin while others need the cores.
-    threadpool_limits(number)
 
 
 def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:

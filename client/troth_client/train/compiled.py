@@ -8,6 +8,7 @@ Next: `learner.py`, which decides who uses it.
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
+from troth_client.train.memory import first_line, is_out_of_memory
 from troth_client.train.passes import Loss, Sums, differentiated, eager_pass, summed_loss
 
 MOST_DISTANCE: Final = 0.05
@@ -44,25 +46,35 @@ class CompiledPass:
 
     def __call__(self, model: Llama, tokens: Tensor, num_predictions: int, device: Device) -> Sums:
         """Compute one microbatch; give up where a shape's first result is not the eager one's."""
-        loss, compiled = self._loss, None
-        if loss is not None:
+        if self._loss is not None:
             with self._giving_up():
-                compiled = differentiated(loss, model, (tokens, num_predictions), device)
-        if compiled is not None and tokens.shape in self._compared:
-            return compiled
-        eager = eager_pass(model, tokens, num_predictions, device)
-        if compiled is not None:
-            self._compare(compiled, eager, tokens.shape)
-        return eager
+                return self._checked(self._loss, model, (tokens, num_predictions), device)
+        return eager_pass(model, tokens, num_predictions, device)
 
     def prepare(self, model: Llama, tokens: Tensor, device: Device) -> None:
-        """Compile for the shape of `tokens`, and compare."""
-        self(model, tokens, tokens.shape[0], device)
+        """Compile for the shape of `tokens`, and compare.
+
+        Where memory does not suffice even for the eager pass, the round that needs it says so.
+        """
+        try:
+            self(model, tokens, tokens.shape[0], device)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+
+    def _checked(self, loss: Loss, model: Llama, part: tuple[Tensor, int], device: Device) -> Sums:
+        """Return the compiled result; the eager one of a shape that was not compared before."""
+        compiled, shape = differentiated(loss, model, part, device), part[0].shape
+        if shape in self._compared:
+            return compiled
+        eager = eager_pass(model, *part, device)
+        self._compare(compiled, eager, shape)
+        return eager
 
     def _compare(self, compiled: Sums, eager: Sums, shape: torch.Size) -> None:
         size = _norm(eager.gradients)
-        if size == 0:
-            return  # weights that are still zero show nothing
+        if size == 0 or not math.isfinite(size):
+            return  # weights that are still zero, or no longer finite, show nothing
         pairs = zip(compiled.gradients, eager.gradients, strict=True)
         distance = _norm([a - b for a, b in pairs]) / size
         if distance <= MOST_DISTANCE:
@@ -79,6 +91,10 @@ class CompiledPass:
         except failures as error:  # also what a missing compiler ends as
             told = " ".join(str(error).partition("\n\n")[0].split())
             self._give_up(told[:_REASON_CHARACTERS] or type(error).__name__)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._give_up(f"it needs more memory than there is: {first_line(error)}")
 
     def _give_up(self, reason: str) -> None:
         self._loss = None

@@ -17,8 +17,15 @@ WAITING: Final = (
     "The weights stay as they were, and the step is tried again at the next look. End other"
     " programs that use this memory; a smaller --past-mib needs less."
 )
-_MESSAGES: Final = ("not enough memory", "can't allocate", "out of memory", "bad_alloc")
-"""How PyTorch says it in a plain RuntimeError: its CPU allocator, MPS, the C++ library."""
+_MESSAGES: Final = (
+    *("not enough memory", "can't allocate", "out of memory", "bad_alloc"),
+    *("STATUS_ALLOC_FAILED", "STATUS_NOT_INITIALIZED when calling `cublas"),
+)
+"""How PyTorch says it in a plain RuntimeError: its CPU allocator, MPS, the C++ library, CUDA's.
+
+A thread makes its first product with a new handle of cuBLAS. On a full card that handle is not
+initialized, and often no more is said.
+"""
 
 
 def is_out_of_memory(error: BaseException) -> bool:

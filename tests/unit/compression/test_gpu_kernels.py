@@ -138,6 +138,20 @@ def test_without_triton_torch_does_it_and_the_note_says_why(monkeypatch):
     assert "triton" in note
 
 
+@pytest.mark.parametrize("find", [choice.find_triton, choice.find_compiled])
+def test_compiled_code_that_cannot_be_loaded_leaves_torch_and_a_note(find, monkeypatch):
+    """A library in Triton's cache that was cut off, or a cache where nothing may be executed."""
+
+    def cut_off(*_asked):
+        raise ImportError("launcher.so: file too short")
+
+    monkeypatch.setattr(choice, "wrong_answer", cut_off)
+    kernels, note = find(DEVICE, HARD[:6], (A, B))
+    assert kernels is None
+    assert "remove the cache" in note
+    assert "file too short" in note
+
+
 ASKING = """
 import torch
 from troth_client.compression.kernels import choice

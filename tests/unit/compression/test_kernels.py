@@ -1,10 +1,12 @@
 """Compiled kernels give the bits of torch: any shape, memory layout, tie, number of threads."""
 
+import hashlib
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,6 +236,16 @@ from troth_client.compression import known_answer
 path = known_answer.choose_path("cpu", num_tiles=known_answer.COMPILED_FROM_TILES)
 print(path.kernels, path.reason, path.note)
 """
+
+
+@pytest.mark.parametrize(
+    ("saved", "parts"), [("encode.py", ["panel.py"]), ("apply.py", ["panel.py", "inputs.py"])]
+)
+def test_machine_code_is_made_anew_where_a_part_of_it_has_changed(saved, parts):
+    """Else numba would go on with what an earlier source has left in the cache of a checkout."""
+    folder = Path(choice.__file__).parent
+    digest = hashlib.sha256(b"".join((folder / part).read_bytes() for part in parts)).hexdigest()
+    assert f'PARTS = "{digest[:16]}"\n' in (folder / saved).read_text()
 
 
 SAVED = """

@@ -90,13 +90,19 @@ def test_cuda_passes():
     assert known_answer.choose_path("cuda").block_tiles <= 1024
 
 
-def test_mps_and_devices_that_cannot_answer_move_to_int64_on_the_cpu():
+def test_mps_and_devices_that_cannot_answer_leave_it_to_the_cpu():
     for device, reason in (("mps", "no fp64"), ("meta", "NotImplementedError")):
         path = known_answer.choose_path(device)
         assert path.device.type == "cpu"
-        assert path.dtype == torch.int64
+        assert path.dtype == torch.float64
         assert reason in path.reason
-        assert "int64" in repr(path)
+
+
+def test_integers_are_computed_on_the_cpu_where_they_are_asked_for():
+    path = known_answer.choose_path("meta", prefer_integers=True)
+    assert path.device.type == "cpu"
+    assert path.dtype == torch.int64
+    assert "int64" in repr(path)
 
 
 def test_single_precision_is_found_out():

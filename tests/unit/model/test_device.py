@@ -1,5 +1,7 @@
 """--device: auto, explicit, missing, nonsense."""
 
+import contextlib
+
 import pytest
 import torch
 
@@ -83,6 +85,29 @@ def test_tf32_ends_with_its_block_also_after_an_error():
     with pytest.raises(RuntimeError), Device(torch.device("cuda"), False, True).products():
         raise RuntimeError
     assert MATMUL.fp32_precision == before
+
+
+CARD = Device(torch.device("cuda"), is_mixed=False)
+
+
+@pytest.mark.cuda
+def test_blocks_of_threads_that_overlap_are_full_fp32_until_the_last_one_ends(tf32_is_allowed):
+    """Training and judging compute at once: one begins within the other's block and ends later."""
+    with contextlib.ExitStack() as first, contextlib.ExitStack() as second:
+        first.enter_context(CARD.products())
+        second.enter_context(CARD.products())
+        first.close()
+        assert MATMUL.fp32_precision == "ieee"
+        second.close()
+        assert MATMUL.fp32_precision == "tf32"
+
+
+@pytest.mark.cuda
+def test_a_block_within_a_block_gives_the_outer_one_its_products_back(tf32_is_allowed):
+    with CARD.products(), Device(CARD.torch, False, is_tf32=True).products():
+        with CARD.products():
+            assert MATMUL.fp32_precision == "ieee"
+        assert MATMUL.fp32_precision == "tf32"
 
 
 def test_the_processor_has_no_tf32_and_leaves_the_setting_alone(tf32_is_allowed):

@@ -14,8 +14,11 @@ from troth_client.model.weights import build
 from troth_client.participant.learning import learner_of
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.events import EventList
+from troth_client.train import compiled
 from troth_client.train.compiled import CompiledPass
+from troth_client.train.errors import NonFiniteError
 from troth_client.train.learner import DEFAULT, OneDevice, microbatches
+from troth_client.train.passes import eager_pass
 from troth_coordinator.rules.view import Role
 
 
@@ -78,6 +81,67 @@ def test_a_compiler_that_computes_something_else_is_found_before_the_first_round
     assert_equal(gradient(learner, model), gradient(DEFAULT, model))
     assert len(reasons) == 1
     assert "away from the eager one" in reasons[0]
+
+
+def needy(graph, inputs):
+    """Kernels that take more memory than the machine has."""
+
+    def run(*args):
+        torch.empty(1 << 46, dtype=torch.uint8)
+        return graph(*args)
+
+    return run
+
+
+def test_kernels_that_need_too_much_memory_are_given_up_and_training_goes_on(model):
+    reasons = []
+    learner = OneDevice(None, CompiledPass(reasons.append, needy))
+    assert_equal(gradient(learner, model), gradient(DEFAULT, model))
+    assert len(reasons) == 1
+    assert "it needs more memory than there is" in reasons[0]
+
+
+def test_an_eager_pass_without_the_memory_beside_the_compiled_one_is_done_alone(model, monkeypatch):
+    """The comparison holds two gradients; each alone fits."""
+    reasons, failures = [], iter([torch.OutOfMemoryError("CUDA out of memory.")])
+
+    def eager(*about):
+        for failure in failures:
+            raise failure
+        return eager_pass(*about)
+
+    monkeypatch.setattr(compiled, "eager_pass", eager)
+    learner = OneDevice(None, CompiledPass(reasons.append, "aot_eager"))
+    assert_equal(gradient(learner, model), gradient(DEFAULT, model))
+    assert len(reasons) == 1
+
+
+def test_memory_that_suffices_for_no_pass_is_left_to_the_round_that_needs_it(model, monkeypatch):
+    def eager(*about):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(compiled, "eager_pass", eager)
+    learner = OneDevice(None, CompiledPass(lambda reason: None, needy))
+    learner.prepare(model, CONFIG, CPU)
+    with pytest.raises(torch.OutOfMemoryError):
+        learner.gradient(model, BATCH, CONFIG.train, CPU)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_end_a_round_and_not_the_compiled_pass(model, value):
+    reasons = []
+    one_pass = CompiledPass(reasons.append, "aot_eager")
+    learner = OneDevice(None, one_pass)
+    damaged = weights()
+    next(iter(damaged.values())).flat[0] = value
+    with pytest.raises(NonFiniteError):
+        learner.gradient(build(CONFIG.model, damaged), BATCH, CONFIG.train, CPU)
+    assert one_pass.works
+    gradient(learner, model)
+    with pytest.raises(NonFiniteError):
+        learner.gradient(build(CONFIG.model, damaged), BATCH, CONFIG.train, CPU)
+    assert one_pass.works
+    assert reasons == []
 
 
 def test_weights_that_come_later_are_waited_for_with_the_comparison(model):

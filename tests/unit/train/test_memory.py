@@ -64,7 +64,21 @@ def test_a_failed_allocation_is_known_and_told_in_a_line(allocate):
     assert "\n" not in first_line(raised.value)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+        "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasLtCreate(&handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+    ],
+)
+def test_libraries_of_cuda_say_it_in_their_own_words(message):
+    assert is_out_of_memory(RuntimeError(message))
+
+
 def test_other_errors_are_others():
     with pytest.raises(RuntimeError) as raised:
         torch.ones(2, 3) @ torch.ones(2, 3)
     assert not is_out_of_memory(raised.value)
+    assert not is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))

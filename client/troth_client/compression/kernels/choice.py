@@ -15,8 +15,13 @@ from troth_client.compression.kernels.base import Kernels
 from troth_client.compression.kernels.check import wrong_answer
 
 Found = tuple[Kernels | None, str]
-_UNREADABLE = (EOFError, PickleError, LookupError, AttributeError, TypeError, ValueError)
+_UNREADABLE = (
+    *(EOFError, PickleError, LookupError, AttributeError, TypeError, ValueError),
+    ImportError,  # a library that was cut off, or lies where none may be loaded from
+)
 """How a damaged file of a compiler's cache shows itself, on both paths."""
+_FAILURES = (OSError, RuntimeError, SubprocessError, *_UNREADABLE)
+"""Other errors in which a compiler of either path may end."""
 
 
 def find_kernels(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
@@ -40,7 +45,7 @@ def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float,
     kernels = Kernels(run.encode_layout, run.update_layout)
     try:
         wrong = wrong_answer(kernels, weights, constants, device)
-    except (NumbaError, OSError, RuntimeError, *_UNREADABLE) as error:
+    except (NumbaError, *_FAILURES) as error:
         wrong = _said(error)
     return (None, wrong) if wrong else (kernels, "")
 
@@ -67,7 +72,7 @@ def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, f
     )
     try:
         wrong = wrong_answer(kernels, weights, constants, device)
-    except (TritonError, OSError, RuntimeError, SubprocessError, *_UNREADABLE) as error:
+    except (TritonError, *_FAILURES) as error:
         wrong = _said(error)
     return (None, wrong) if wrong else (kernels, "")
 

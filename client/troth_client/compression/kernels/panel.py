@@ -3,7 +3,7 @@
 Owns: the machine code of `out[i] = sum over s of left[s, i] * right[s]` and of one such step,
 written with llvmlite.
 Never: knows tiles. The processor may fuse a product with its sum, so callers bear both roundings.
-Next: `encode.py`, `apply.py`. Their cached code holds this one: after a change here, save them too.
+Next: `encode.py`, `apply.py`. Their saved machine code holds this one, so they name its digest.
 
 Numba's own vectoriser keeps such sums in memory and is several times slower.
 """
