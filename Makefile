@@ -41,22 +41,27 @@ judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 		--cov-report=term-missing:skip-covered
 
 # The compiler does not keep two cores busy, and what reads the sources takes one. Tests come later: slots are wall time.
-STATIC := program-check lint types layers budgets docs notebooks
+# Rust's tests come last of these: they use the crates that program-check has built.
+STATIC := program-check lint types layers budgets docs notebooks rust
 check: $(VENV)/.dev ## all that CI runs
 	$(MAKE) --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(STATIC)
-	$(MAKE) --no-print-directory rust test long
+	$(MAKE) --no-print-directory test long
 
 setup: $(VENV)/.dev ## create .venv with everything a contributor needs
 
-# One environment: the demo needs the train extra, the tests the dev extra on top of it.
+# One environment: the demo needs the train extra, the tests the dev extra on top of it. Most of what pip
+# installs is never imported: Python compiles a file when it first imports it, and the last line of the first
+# part what every participant imports.
+PIP := $(BIN)/python -m pip install --quiet --progress-bar on --no-compile
 $(VENV)/bin/python:
 	scripts/create_venv.sh $(VENV)
 $(VENV)/.train: pyproject.toml | $(VENV)/bin/python
 	@echo "troth: installing (PyTorch is about 3 GB with its CUDA libraries; once)" >&2
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[train,localnet,plot]'
+	$(PIP) -e '.[train,localnet,plot]'
+	@$(BIN)/python -c 'import troth_client.participant.process, troth_localnet.embedded'
 	@touch $@
 $(VENV)/.dev: pyproject.toml | $(VENV)/.train
-	$(BIN)/python -m pip install --quiet --progress-bar on -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	@touch $@
 
 format: $(VENV)/.dev ## rewrite the sources in house style
