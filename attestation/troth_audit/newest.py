@@ -13,9 +13,10 @@ from solders.signature import Signature
 
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.rpc import Listed
 
 MOST_TRIES = 3
-"""A transaction that an RPC node lists and does not have is asked for so often."""
+"""A transaction that an RPC node lists and cannot show is asked for so often."""
 
 
 class NewestEvents:
@@ -36,8 +37,9 @@ class NewestEvents:
 
     async def read(self) -> tuple[Event, ...]:
         """Read what is new and return all that is kept. Raises RpcError; the next call goes on."""
-        for signature in reversed(await self._unread()):
-            events = await self._client.events_of(signature)
+        for listed in reversed(await self._unread()):
+            signature = listed.signature
+            events = () if listed.has_failed else await self._client.events_of(signature)
             self._tries = self._tries + 1 if events is None else 0
             if events is None and self._tries < MOST_TRIES:
                 break
@@ -52,13 +54,13 @@ class NewestEvents:
         self.is_cut |= len(self._events) + len(events) > self._most
         self._events.extend(events)
 
-    async def _unread(self) -> list[Signature]:
+    async def _unread(self) -> list[Listed]:
         """Return the transactions that were not read, newest first."""
-        found: list[Signature] = []
+        found: list[Listed] = []
         last: Signature | None = None
         while page := await self._client.rpc.signatures(self._address, before=last):
-            new = list(takewhile(lambda one: one not in self._read, page))
-            found, last = found + new, page[-1]
+            new = list(takewhile(lambda one: one.signature not in self._read, page))
+            found, last = found + new, page[-1].signature
             if len(new) < len(page):
                 break  # all older ones were read, or left out
             if len(found) >= self._most:

@@ -32,20 +32,20 @@ class TransactionList:
 async def read_transactions(
     client: CoordinatorClient, address: Pubkey, newest: int
 ) -> TransactionList:
-    """Return the newest transactions that name an account, as far as they are still known.
+    """Return the newest transactions that name an account, as far as they can still be read.
 
     Raises RpcError, and EventsMissingError if inner calls of one are not kept.
     """
-    signatures = await client.rpc.signatures(address)
-    found = [(signature, await client.landed(signature)) for signature in signatures[:newest]]
+    listed = await client.rpc.signatures(address)
+    found = [
+        (one, () if one.has_failed else await client.events_of(one.signature))
+        for one in listed[:newest]
+    ]
     lines = tuple(
         TransactionLine(
-            str(signature),
-            landed[0].slot,
-            landed[0].failure is not None,
-            tuple(event.name for event in landed[1]),
+            str(one.signature), one.slot, one.has_failed, tuple(event.name for event in events)
         )
-        for signature, landed in found
-        if landed is not None
+        for one, events in found
+        if events is not None
     )
-    return TransactionList(lines, len(signatures) > newest)
+    return TransactionList(lines, len(listed) > newest)

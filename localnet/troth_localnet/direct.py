@@ -23,6 +23,7 @@ from troth_coordinator.chain.rpc import (
     Account,
     BytesAt,
     InnerCall,
+    Listed,
     Simulation,
     Status,
     TransactionRecord,
@@ -118,11 +119,15 @@ class DirectRpc:
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
-    ) -> list[Signature]:
+    ) -> list[Listed]:
         """Return the transactions that name an address, newest first."""
-        listed = [landed.signature for landed in self.chain.history.newest_first(address)]
-        end = listed.index(until) if until in listed else len(listed)
-        return listed[0 if before is None else listed.index(before) + 1 : end]
+        listed = [
+            Listed(landed.signature, landed.slot, landed.outcome.error is not None)
+            for landed in self.chain.history.newest_first(address)
+        ]
+        signatures = [one.signature for one in listed]
+        end = signatures.index(until) if until in signatures else len(listed)
+        return listed[0 if before is None else signatures.index(before) + 1 : end]
 
     async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
         """Return the least price per recent block for writing these accounts."""

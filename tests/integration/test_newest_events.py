@@ -71,7 +71,7 @@ class Spoiler(DirectRpc):
 
     async def transaction(self, signature):
         found = await super().transaction(signature)
-        calls = [replace(call, data=call.data[:-3]) for call in found.inner_calls]
+        calls = [replace(call, written=call.data[:-3]) for call in found.inner_calls]
         return replace(found, inner_calls=tuple(calls))
 
 

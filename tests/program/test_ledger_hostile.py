@@ -115,7 +115,7 @@ def test_a_parameter_that_stands_for_nothing_is_a_damaged_entry_and_a_malformed_
         if str(signature) != created.signature:
             return record
         calls = [
-            replace(one, data=one.data.replace(body, spoilt_admission(reader, created)))
+            replace(one, written=one.data.replace(body, spoilt_admission(reader, created)))
             for one in record.inner_calls
         ]
         return replace(record, inner_calls=tuple(calls))

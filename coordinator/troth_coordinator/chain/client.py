@@ -37,6 +37,7 @@ from troth_coordinator.chain.errors import (
     ProgramIdError,
     ProgramMissingError,
     UnconfirmedError,
+    UnreadableRecordError,
 )
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.layouts import program_layout
@@ -45,6 +46,7 @@ from troth_coordinator.chain.rpc import (
     MAX_ACCOUNTS_PER_CALL,
     Account,
     BytesAt,
+    Listed,
     Rpc,
     TransactionRecord,
     made_by_program,
@@ -255,32 +257,37 @@ class CoordinatorClient:
         """Return our events of all transactions that name an account, oldest first.
 
         This is how an account is known that is closed. Transactions that the node has forgotten
-        are left out; `newest` bounds how many are read. Raises EventsMissingError for a node that
-        keeps transactions without their inner calls.
+        are left out, and those of no known shape; `newest` bounds how many are read. Raises
+        EventsMissingError for a node that keeps transactions without their inner calls.
         """
-        found: list[Signature] = []
-        while page := await self.rpc.signatures(address, before=found[-1] if found else None):
-            found += page
+        found: list[Listed] = []
+        last: Signature | None = None
+        while page := await self.rpc.signatures(address, before=last):
+            found, last = found + page, page[-1].signature
             if newest is not None and len(found) >= newest:
                 break
         return [
             event
-            for signature in reversed(found[:newest])
-            for event in await self.events_of(signature) or ()
+            for listed in reversed(found[:newest])
+            if not listed.has_failed
+            for event in await self.events_of(listed.signature) or ()
         ]
 
     async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
-        """Return our events of one transaction; None while the node has no record of it.
+        """Return our events of one transaction; None while the node has no record that we can read.
 
         Raises EventsMissingError as `history` does.
         """
-        found = await self.landed(signature)
+        try:
+            found = await self.landed(signature)
+        except UnreadableRecordError:
+            return None
         return None if found is None else found[1]
 
     async def landed(
         self, signature: Signature
     ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
-        """Return the node's record of a transaction and our events in it; raises as `history`."""
+        """Return record and our events; raises as `history`, and UnreadableRecordError."""
         record = await self.rpc.transaction(signature)
         if record is None:
             return None

@@ -9,6 +9,7 @@
     │   │   └── RpcLimitedError    too many requests, or a node that is not in sync
     │   ├── RpcRefusedError        a JSON-RPC error object (code, text)
     │   ├── MalformedReplyError    an answer that is not what the method promises
+    │   │   └── UnreadableRecordError  the record of one transaction, of no known shape
     │   ├── EventsMissingError     the node does not keep the inner calls, which carry events
     │   └── RpcDisagreementError   two nodes say different things about the same fact
     ├── ProgramIdError             the program itself
@@ -132,6 +133,10 @@ class MalformedReplyError(RpcError):
         self.method = method
 
 
+class UnreadableRecordError(MalformedReplyError):
+    """The record of one transaction is of no shape that we know; strangers can land any."""
+
+
 class EventsMissingError(RpcError):
     """The node keeps a transaction without its inner calls, so its events cannot be read."""
 
@@ -251,7 +256,7 @@ class _FailureError(TransactionError):
         super().__init__(
             "transaction",
             "success",
-            found + _last_log(logs),
+            found + (f" (last log line: {logs[-1]})" if logs else ""),
             "read the program log in `.logs`",
         )
         self.logs = tuple(logs)
@@ -392,7 +397,3 @@ class MissingSignerError(TransactionError):
             f"none for {', '.join(missing)}",
             "pass the owner's, session's or authority's key that the instruction names",
         )
-
-
-def _last_log(logs: Sequence[str]) -> str:
-    return f" (last log line: {logs[-1]})" if logs else ""

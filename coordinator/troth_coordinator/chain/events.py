@@ -54,25 +54,31 @@ class EventReader:
         if record.inner_calls is None:
             return ParsedEvents((), is_complete=False)
         slices = [
-            data
+            piece
             for call in record.inner_calls
-            if self._shows_events(call)
-            for data in _cut(call.data[len(EVENT_TAG) :])
+            if call.program == self._program and call.accounts == (self._authority,)
+            for piece in _cut(_data(call))
         ]
         found = [event for data in slices if (event := _typed(self._codec, data)) is not None]
         return ParsedEvents(tuple(found), is_complete=True)
 
-    def _shows_events(self, call: InnerCall) -> bool:
-        return (
-            call.program == self._program
-            and call.accounts == (self._authority,)
-            and call.data.startswith(EVENT_TAG)
-        )
+
+def _data(call: InnerCall) -> bytes:
+    """Return the bytes of a call of ours, which a node may have written in its own way."""
+    try:
+        return call.data
+    except ValueError as error:
+        raise ArtifactError(
+            "event call of the program",
+            "base58 of the length that the program allows",
+            str(error),
+            "the program and this package may differ in version: reinstall troth",
+        ) from error
 
 
 def _cut(data: bytes) -> Iterable[bytes]:
     """Yield the events of a call: each a length of two bytes, then discriminator and body."""
-    at = 0
+    at = len(EVENT_TAG) if data.startswith(EVENT_TAG) else len(data)
     while at < len(data):
         start = at + _LENGTH_BYTES
         at = start + int.from_bytes(data[at:start], "little")

@@ -34,12 +34,14 @@ from troth_coordinator.chain.errors import (
     RpcTimeoutError,
     RpcUnreachableError,
     TransactionRejectedError,
+    UnreadableRecordError,
 )
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.chain.known_accounts import KnownAccounts
 from troth_coordinator.chain.rpc import (
     Account,
     BytesAt,
+    Listed,
     Rpc,
     Simulation,
     Status,
@@ -222,7 +224,7 @@ class FailoverRpc:
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
-    ) -> list[Signature]:
+    ) -> list[Listed]:
         """See Rpc.signatures."""
         return await self._ask(
             lambda rpc: rpc.signatures(address, before=before, until=until),
@@ -287,8 +289,8 @@ class FailoverRpc:
             # Another node may be ahead of this one, and know the blockhash.
             if error.failure.kind != "BlockhashNotFound":
                 raise error
-        elif isinstance(error, RpcRefusedError):
-            self._health.answered(node)  # it may lack one method, or have it switched off
+        elif isinstance(error, RpcRefusedError | UnreadableRecordError):
+            self._health.answered(node)  # it may lack one method; strangers land odd transactions
         else:
             self._health.failed(node, error)
         return error

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -47,6 +48,19 @@ _LONGEST_NUMBER = 10
 """Digits of a Retry-After that is read at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request whose answer solders has no class for, or cannot read in all its forms."""
+
+    method: str
+    params: Sequence[object]
+
+    def to_json(self) -> str:
+        """Return the body, as solders' requests do."""
+        written = {"jsonrpc": "2.0", "id": 1, "method": self.method, "params": list(self.params)}
+        return json.dumps(written)
+
+
 class CappedProvider(AsyncHTTPProvider):
     """solana-py's HTTP provider with a size limit and readable JSON-RPC errors.
 
@@ -64,7 +78,7 @@ class CappedProvider(AsyncHTTPProvider):
         if self._http is not None:
             await self._http.close()
 
-    async def make_request_unparsed(self, body: Body) -> str:
+    async def make_request_unparsed(self, body: Body | Request) -> str:
         """Post one request and return the text of its answer."""
         try:
             return await self._post(body)
@@ -77,7 +91,7 @@ class CappedProvider(AsyncHTTPProvider):
                 await self._refuse_websocket()
             raise
 
-    async def _post(self, body: Body) -> str:
+    async def _post(self, body: Body | Request) -> str:
         received = bytearray()
         async with self._session().post(
             self.endpoint_uri, data=body.to_json().encode(), headers=_HEADERS, allow_redirects=False
@@ -91,7 +105,8 @@ class CappedProvider(AsyncHTTPProvider):
                     )
         text = received.decode()
         if '"error"' in text:
-            _raise_rpc_error(self._name, type(body).__name__, text)
+            method = body.method if isinstance(body, Request) else type(body).__name__
+            _raise_rpc_error(self._name, method, text)
         return text
 
     def _session(self) -> aiohttp.ClientSession:

@@ -1,7 +1,8 @@
 """`HttpRpc`: the Rpc port over HTTP with solana-py. The one door for answers of foreign machines.
 
 Owns: the time limit, and our error for each answer that is bad: a refused connection, garbage,
-wrong types, a panic inside solders.
+wrong types, a panic inside solders. Answers about transactions are read as JSON: solders refuses
+each version, and each reason of a failure, that is newer than itself.
 Never: retries (client.py does), caches or subscribes.
 Next: http_provider.py for size and status of one answer; rpc.py for what the methods mean.
 """
@@ -9,10 +10,10 @@ Next: http_provider.py for size and status of one answer; rpc.py for what the me
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 import aiohttp
 import based58
@@ -26,24 +27,26 @@ from solders.rpc.config import RpcAccountInfoConfig, RpcProgramAccountsConfig
 from solders.rpc.filter import Memcmp
 from solders.rpc.requests import GetMultipleAccounts, GetProgramAccounts
 from solders.signature import Signature
-from solders.transaction import Transaction
 
 from troth_coordinator.chain.account_json import AccountsText
 from troth_coordinator.chain.errors import (
     ChainError,
     MalformedReplyError,
     RpcAddressError,
+    RpcRefusedError,
     RpcTimeoutError,
     RpcUnreachableError,
+    UnreadableRecordError,
 )
 from troth_coordinator.chain.failure import TransactionFailure
-from troth_coordinator.chain.http_provider import CappedProvider, Client, reason_of
-from troth_coordinator.chain.record_json import read_record
+from troth_coordinator.chain.http_provider import CappedProvider, Client, Request, reason_of
+from troth_coordinator.chain.record_json import read_listed, read_record
 from troth_coordinator.chain.rpc import (
     MAX_ACCOUNTS_PER_CALL,
     Account,
     BytesAt,
     Finality,
+    Listed,
     Simulation,
     Status,
     TransactionRecord,
@@ -59,6 +62,20 @@ MAX_REPLY_BYTES = 16 << 20
 _SCHEMES = ("http://", "https://", "ws://", "wss://")
 """Those of a websocket are asked, too: then the error names the port of JSON-RPC beside it."""
 
+PAGE_SIZE: Final = 250
+"""Transactions that are listed at a time. A stranger's memos fill 24 kB of JSON for each: a page
+of a thousand would be larger than MAX_REPLY_BYTES."""
+NEWEST_VERSION: Final = 127
+"""Of transactions that are asked for: the highest that the format has room for."""
+UNSUPPORTED_VERSION: Final = -32_015
+"""The code of an RPC node that does not show a transaction, because of its version."""
+_SIMULATE: Final = {"encoding": "base64", "commitment": "confirmed", "sigVerify": True}
+_LIST: Final = {"limit": PAGE_SIZE, "commitment": "confirmed"}
+_RECORD: Final = {
+    "encoding": "json",
+    "commitment": "confirmed",
+    "maxSupportedTransactionVersion": NEWEST_VERSION,
+}
 _ACCOUNTS = RpcAccountInfoConfig(UiAccountEncoding.Base64Zstd, commitment=CommitmentLevel.Confirmed)
 
 _T = TypeVar("_T")
@@ -179,11 +196,10 @@ class HttpRpc:
 
     async def simulate(self, raw: bytes) -> Simulation:
         """See Rpc.simulate."""
-        transaction = Transaction.from_bytes(raw)
-        return await self._ask(
+        return await self._ask_json(
             "simulateTransaction",
-            lambda: self._client.simulate_transaction(transaction, sig_verify=True),
-            lambda reply: _simulation(json.loads(reply.to_json())["result"]["value"]),
+            [base64.b64encode(raw).decode(), _SIMULATE],
+            lambda result: _simulation(result["value"]),
         )
 
     async def statuses(
@@ -192,13 +208,10 @@ class HttpRpc:
         """See Rpc.statuses."""
         keys = list(signatures)
         method = "getSignatureStatuses"
-        found = await self._ask(
+        found = await self._ask_json(
             method,
-            lambda: self._client.get_signature_statuses(keys, search_history),
-            lambda reply: [
-                None if value is None else _status(json.loads(value.to_json()))
-                for value in reply.value
-            ],
+            [[str(key) for key in keys], {"searchTransactionHistory": search_history}],
+            lambda result: [None if value is None else _status(value) for value in result["value"]],
         )
         if len(found) != len(keys):
             raise MalformedReplyError(method, f"{len(found)} statuses for {len(keys)} keys")
@@ -206,35 +219,30 @@ class HttpRpc:
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
         """See Rpc.transaction."""
-        return await self._ask(
-            "getTransaction",
-            lambda: self._client.get_transaction(
-                signature, encoding="base64", max_supported_transaction_version=0
-            ),
-            lambda reply: (
-                None if reply.value is None else read_record(json.loads(reply.to_json())["result"])
-            ),
-        )
+        try:
+            return await self._ask_json("getTransaction", [str(signature), _RECORD], read_record)
+        except RpcRefusedError as error:
+            if error.code != UNSUPPORTED_VERSION:
+                raise
+            raise UnreadableRecordError(
+                error.method, f"error {error.code}: {error.text}"
+            ) from error
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
-    ) -> list[Signature]:
+    ) -> list[Listed]:
         """See Rpc.signatures."""
-        return await self._ask(
-            "getSignaturesForAddress",
-            lambda: self._client.get_signatures_for_address(
-                address, before, until, None, Confirmed
-            ),
-            lambda reply: [one.signature for one in reply.value],
-        )
+        ends = {"before": before, "until": until}
+        given = {name: str(signature) for name, signature in ends.items() if signature is not None}
+        params = [str(address), {**_LIST, **given}]
+        return await self._ask_json("getSignaturesForAddress", params, read_listed)
 
     async def recent_fees(self, accounts: Sequence[Pubkey]) -> list[int]:
         """See Rpc.recent_fees."""
-        asked = _FeesRequest([str(account) for account in accounts])
-        return await self._ask(
+        return await self._ask_json(
             "getRecentPrioritizationFees",
-            lambda: self._provider.make_request_unparsed(asked),  # type: ignore[arg-type]
-            lambda text: [_fee(one["prioritizationFee"]) for one in json.loads(text)["result"]],
+            [[str(account) for account in accounts]],
+            lambda result: [_fee(one["prioritizationFee"]) for one in result],
         )
 
     async def slot_micros(self) -> int | None:
@@ -266,6 +274,17 @@ class HttpRpc:
             "requestAirdrop",
             lambda: self._client.request_airdrop(address, lamports),
             lambda reply: reply.value,
+        )
+
+    async def _ask_json(
+        self, method: str, params: Sequence[object], convert: Callable[[Any], _T]
+    ) -> _T:
+        """One request whose result is read from its JSON; errors as in `_ask`."""
+        asked = Request(method, params)
+        return await self._ask(
+            method,
+            lambda: self._provider.make_request_unparsed(asked),
+            lambda text: convert(json.loads(text)["result"]),
         )
 
     async def _ask(
@@ -301,18 +320,6 @@ class HttpRpc:
             raise MalformedReplyError(method, f"a panic in the parser: {error}"[:300]) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _FeesRequest:
-    """A request for which solders has no class."""
-
-    accounts: list[str]
-
-    def to_json(self) -> str:
-        """Return the body, as solders' requests do."""
-        method = {"jsonrpc": "2.0", "id": 1, "method": "getRecentPrioritizationFees"}
-        return json.dumps({**method, "params": [self.accounts]})
-
-
 def _fee(value: object) -> int:
     if type(value) is not int or not 0 <= value < 2**64:
         raise TypeError(f"expected a price of 64 bits, found {value!r:.80}")
@@ -340,6 +347,6 @@ def _status(value: Mapping[str, object]) -> Status:
         # Nodes that predate the field report rooted transactions by confirmations = null.
         None: "finalized" if value.get("confirmations") is None else "processed",
     }
-    if not isinstance(slot, int) or finality not in levels:
+    if type(slot) is not int or finality not in levels:
         raise MalformedReplyError("getSignatureStatuses", repr(value)[:200])
     return Status(slot, TransactionFailure.from_json(value.get("err")), levels[finality])

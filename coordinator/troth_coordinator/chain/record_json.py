@@ -1,80 +1,145 @@
-"""The JSON of a landed transaction, as getTransaction writes it in base64, to our record.
+"""Transactions that landed, from the JSON of a node to our records.
 
-Owns: the fields that are read, and resolving the account numbers of inner calls.
-Never: asks a node; any error of a bad answer is left to `http_rpc`, the one door.
-Next: rpc.py for the record; events.py, which finds our events in the inner calls.
+Owns: the fields that are read, their types and bounds. All others may change: a stranger's
+transaction may be of any version, and fail for any reason.
+Never: asks a node, or decodes the bytes of a call; any other error is left to `http_rpc`.
+Next: rpc.py for the records; events.py, which finds our events in the inner calls.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-import based58
 from solders.pubkey import Pubkey
-from solders.transaction import VersionedTransaction
+from solders.signature import Signature
 
-from troth_coordinator.chain.errors import MalformedReplyError
+from troth_coordinator.chain.errors import UnreadableRecordError
 from troth_coordinator.chain.failure import TransactionFailure
-from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
+from troth_coordinator.chain.rpc import InnerCall, Listed, TransactionRecord
 
-_METHOD = "getTransaction"
+MAX_LISTED: Final = 1_000
+"""Most transactions that a node lists in one answer."""
+MAX_KEYS: Final = 256
+"""Account numbers are bytes."""
+MAX_INNER_CALLS: Final = 256
+"""Four times what the runtime allows, which is 64 calls of all depths."""
 
 
-def read_record(result: Mapping[str, Any]) -> TransactionRecord:
-    """Read the result of getTransaction; MalformedReplyError or a parser's error if it is bad."""
-    slot, meta = result["slot"], result["meta"]
-    if not isinstance(slot, int) or not isinstance(meta, Mapping):
-        raise MalformedReplyError(_METHOD, "no slot or no meta")
+def read_listed(result: object) -> list[Listed]:
+    """Read the result of getSignaturesForAddress: of each entry three fields.
+
+    Raises TypeError, ValueError, KeyError for whatever is not as it must be.
+    """
+    return [_listed(_object(entry)) for entry in _list(result, MAX_LISTED)]
+
+
+def read_record(result: object) -> TransactionRecord | None:
+    """Read the result of getTransaction in encoding `json`; None where the node has none.
+
+    Raises UnreadableRecordError for an object that is no record, TypeError for anything else.
+    """
+    if result is None:
+        return None
+    written = _object(result)
+    try:
+        return _record(written)
+    except (LookupError, TypeError, ValueError) as error:
+        found = f"{type(error).__name__}: {error}"[:300]
+        raise UnreadableRecordError("getTransaction", found) from error
+
+
+def _listed(entry: Mapping[str, Any]) -> Listed:
+    slot = _number(entry["slot"], 2**64)
+    return Listed(Signature.from_string(_text(entry["signature"])), slot, entry["err"] is not None)
+
+
+def _record(result: Mapping[str, Any]) -> TransactionRecord:
+    meta = _object(result["meta"])
+    failure = TransactionFailure.from_json(meta["err"])
     return TransactionRecord(
-        slot=slot,
-        failure=TransactionFailure.from_json(meta.get("err")),
-        logs=tuple(str(line) for line in meta.get("logMessages") or ()),
-        fee_lamports=int(meta["fee"]),
-        compute_units=int(meta.get("computeUnitsConsumed") or 0),
-        inner_calls=_inner_calls(result["transaction"], meta),
+        slot=_number(result["slot"], 2**64),
+        failure=failure,
+        logs=_lines(meta.get("logMessages")),
+        fee_lamports=_number(meta["fee"], 2**64),
+        compute_units=_number(_given(meta.get("computeUnitsConsumed"), 0), 2**64),
+        inner_calls=() if failure is not None else _inner_calls(result, meta),
     )
 
 
 def _inner_calls(
-    transaction: Sequence[str], meta: Mapping[str, Any]
+    result: Mapping[str, Any], meta: Mapping[str, Any]
 ) -> tuple[InnerCall, ...] | None:
     """Return all inner calls in order of execution; None where the node keeps none."""
     groups = meta.get("innerInstructions")
     if groups is None:
         return None
-    calls = [
-        call
-        for group in sorted(groups, key=lambda group: int(group["index"]))
-        for call in group["instructions"]
-    ]
-    keys = _account_keys(transaction, meta) if calls else ()
-    return tuple(_inner_call(call, keys) for call in calls)
+    ordered = sorted(
+        (_object(group) for group in _list(groups, MAX_KEYS)),
+        key=lambda group: _number(group["index"], MAX_KEYS),
+    )
+    calls = [call for group in ordered for call in _list(group["instructions"], MAX_INNER_CALLS)]
+    # Without inner calls there are no events, whatever the message looks like.
+    keys = _account_keys(result, meta) if calls else ()
+    return tuple(_inner_call(_object(call), keys) for call in _list(calls, MAX_INNER_CALLS))
 
 
-def _account_keys(transaction: Sequence[str], meta: Mapping[str, Any]) -> tuple[Pubkey, ...]:
+def _account_keys(result: Mapping[str, Any], meta: Mapping[str, Any]) -> tuple[Pubkey, ...]:
     """Return what account numbers point into: the keys of the message, then the loaded ones."""
-    text, encoding = transaction
-    if encoding != "base64":
-        raise MalformedReplyError(_METHOD, f"a transaction in {encoding}, asked for base64")
-    message = VersionedTransaction.from_bytes(base64.b64decode(text, validate=True)).message
-    loaded = meta.get("loadedAddresses") or {}
-    looked_up = [*loaded.get("writable", ()), *loaded.get("readonly", ())]
-    return (*message.account_keys, *map(Pubkey.from_string, looked_up))
+    message = _object(_object(result["transaction"])["message"])
+    loaded = _object(_given(meta.get("loadedAddresses"), {}))
+    texts = [
+        text
+        for listed in (message["accountKeys"], loaded.get("writable"), loaded.get("readonly"))
+        for text in _list(_given(listed, []), MAX_KEYS)
+    ]
+    return tuple(Pubkey.from_string(_text(text)) for text in _list(texts, MAX_KEYS))
 
 
 def _inner_call(call: Mapping[str, Any], keys: Sequence[Pubkey]) -> InnerCall:
-    program, accounts = call["programIdIndex"], call["accounts"]
-    for number in (program, *accounts):
-        if not 0 <= number < len(keys):
-            raise MalformedReplyError(
-                _METHOD, f"account number {number} in an inner call, of {len(keys)} accounts"
-            )
-    return InnerCall(
-        keys[program], tuple(keys[number] for number in accounts), based58.b58decode(_ascii(call))
+    program, *accounts = (
+        keys[_number(number, len(keys))]
+        for number in (call["programIdIndex"], *_list(call["accounts"], MAX_KEYS))
     )
+    return InnerCall(program, tuple(accounts), _text(call["data"]))
 
 
-def _ascii(call: Mapping[str, Any]) -> bytes:
-    return str(call["data"]).encode("ascii")
+def _lines(value: object) -> tuple[str, ...]:
+    """Return the log, which is for people: one that cannot be read is none."""
+    lines = value if isinstance(value, list) else []
+    return tuple(line for line in lines if isinstance(line, str))
+
+
+def _given(value: object, otherwise: object) -> object:
+    return otherwise if value is None else value
+
+
+def _number(value: object, end: int) -> int:
+    if type(value) is not int or not 0 <= value < end:
+        raise TypeError(f"expected a number below {end}, found {_name(value)}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, found {_name(value)}")
+    return value
+
+
+def _list(value: object, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        raise TypeError(f"expected a list of at most {most}, found {_name(value)}")
+    return value
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected an object, found {_name(value)}")
+    return value
+
+
+def _name(value: object) -> str:
+    """Say what it is, in little time for a value of any size."""
+    if isinstance(value, list | dict):
+        return f"{type(value).__name__} of {len(value)}"
+    return f"{value!r:.80}"

@@ -17,6 +17,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.system_program import ID as SYSTEM_PROGRAM
 
+from troth_coordinator.chain import base58
 from troth_coordinator.chain.failure import TransactionFailure
 
 Finality = Literal["processed", "confirmed", "finalized"]
@@ -61,19 +62,38 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """A transaction in the list of an address."""
+
+    signature: Signature
+    slot: int
+    has_failed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class InnerCall:
-    """An instruction that a program sent: to which program, with which accounts and bytes."""
+    """An instruction that a program sent: to which program, with which accounts and bytes.
+
+    written: the bytes, or their base58 as a node wrote it. Strangers make it long, and its cost is
+    quadratic: ask for `data` only where program and accounts are those that are looked for.
+    """
 
     program: Pubkey
     accounts: tuple[Pubkey, ...]
-    data: bytes
+    written: bytes | str
+
+    @property
+    def data(self) -> bytes:
+        """The bytes. Raises ValueError for other text than base58, or too much."""
+        return self.written if isinstance(self.written, bytes) else base58.decode(self.written)
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionRecord:
     """A transaction that landed: fee in lamports, compute units spent, program log lines.
 
-    inner_calls: in order of execution, those of all depths; None where the node keeps none.
+    inner_calls: in order of execution, those of all depths; None where the node keeps none. Those
+    of a failed transaction count for nothing, and may be left out.
     """
 
     slot: int
@@ -146,12 +166,15 @@ class Rpc(Protocol):
         ...
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
-        """Return the record of a confirmed transaction, or None while the node has none."""
+        """Return the record of a confirmed transaction, or None while the node has none.
+
+        Raises UnreadableRecordError for one of no known shape.
+        """
         ...
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
-    ) -> list[Signature]:
+    ) -> list[Listed]:
         """Return up to 1000 transactions that name an address, failed ones too, newest first.
 
         `before` asks for those older than that one, `until` for those newer: a node that does not

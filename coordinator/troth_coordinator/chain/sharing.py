@@ -21,6 +21,7 @@ from troth_coordinator.chain.errors import TransactionRejectedError
 from troth_coordinator.chain.rpc import (
     Account,
     BytesAt,
+    Listed,
     Rpc,
     Simulation,
     Status,
@@ -167,7 +168,7 @@ class SharingRpc:
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None
-    ) -> list[Signature]:
+    ) -> list[Listed]:
         """See Rpc.signatures."""
         return await self._rpc.signatures(address, before=before, until=until)
 

@@ -16,11 +16,12 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import MalformedReplyError
+from troth_coordinator.chain.errors import MalformedReplyError, UnreadableRecordError
+from troth_coordinator.chain.rpc import Listed
 from troth_coordinator.ledger.entries import Entry
 
 MOST_PAGES: Final = 100_000
-"""Pages of a thousand signatures each; an RPC node that sends more has no end."""
+"""Pages of hundreds of transactions each; an RPC node that sends more has no end."""
 _METHOD: Final = "getSignaturesForAddress"
 
 
@@ -36,16 +37,22 @@ async def entries_after(
     The one before the last of `newest`, where there is one, tells the RPC node where to stop.
     Signatures that are `known` are left out and not asked for. Between two requests it waits for
     `pause_seconds`, to leave the RPC node to others. Ends before a transaction of which
-    the RPC node has no record yet. Transactions without events of ours are left out. Raises
+    the RPC node has no record yet. Transactions without events of ours are left out. So are those
+    that failed, and those of a shape that nobody knows. An RPC node that says so of one with
+    events is found out by the fold, as if it had left that one out. Raises
     RpcError, EventsMissingError, and MalformedReplyError where the RPC node does not know the last
     of `newest`, or repeats itself.
     """
     history = _History(client, run)
-    async for signature in history.oldest_first(newest):
-        if str(signature) in known:
+    async for listed in history.oldest_first(newest):
+        signature = listed.signature
+        if listed.has_failed or str(signature) in known:
             continue
         await asyncio.sleep(pause_seconds)
-        landed = await client.landed(signature)
+        try:
+            landed = await client.landed(signature)
+        except UnreadableRecordError:
+            continue  # a stranger's, else the events that follow do not continue ours
         if landed is None:
             return
         record, events = landed
@@ -61,8 +68,8 @@ class _Pages:
     `starts`: the signature before which each page was asked for, newest page first.
     """
 
-    first: list[Signature] = field(default_factory=list)
-    oldest: list[Signature] = field(default_factory=list)
+    first: list[Listed] = field(default_factory=list)
+    oldest: list[Listed] = field(default_factory=list)
     starts: list[Signature | None] = field(default_factory=list)
 
 
@@ -71,8 +78,8 @@ class _History:
     client: CoordinatorClient
     run: Pubkey
 
-    async def oldest_first(self, newest: Sequence[str]) -> AsyncIterator[Signature]:
-        """Yield the signatures after the last of `newest`."""
+    async def oldest_first(self, newest: Sequence[str]) -> AsyncIterator[Listed]:
+        """Yield the transactions after the last of `newest`."""
         last = newest[-1] if newest else None
         until = Signature.from_string(newest[-2]) if len(newest) > 1 else None
         try:
@@ -82,19 +89,19 @@ class _History:
                 raise
             until = None  # an RPC node that forgot it may stop short
             pages = await self._pages(last, until)
-        for signature in reversed(pages.oldest):
-            yield signature
+        for listed in reversed(pages.oldest):
+            yield listed
         for before in reversed(pages.starts[:-1]):
             page = pages.first if before is None else await self._page(before, until)
-            for signature in reversed(page):
-                yield signature
+            for listed in reversed(page):
+                yield listed
 
     async def _pages(self, last: str | None, until: Signature | None) -> _Pages:
         """Walk back to `last`, or to the beginning."""
         found, before, seen = _Pages(), None, set[Signature]()
         while len(seen) < MOST_PAGES:
             page = await self._page(before, until)
-            texts = [str(one) for one in page] if last else []
+            texts = [str(one.signature) for one in page] if last else []
             is_there = last in texts
             found.oldest = page[: texts.index(last)] if last and is_there else page
             found.first = found.first if found.starts else found.oldest
@@ -103,11 +110,11 @@ class _History:
                 return found
             if not page:
                 raise MalformedReplyError(_METHOD, f"{last} is not among those of the run")
-            before = page[-1]
+            before = page[-1].signature
             if before in seen:
                 raise MalformedReplyError(_METHOD, f"{before} again, in a later page")
             seen.add(before)
         raise MalformedReplyError(_METHOD, f"more than {MOST_PAGES} pages")
 
-    async def _page(self, before: Signature | None, until: Signature | None) -> list[Signature]:
+    async def _page(self, before: Signature | None, until: Signature | None) -> list[Listed]:
         return await self.client.rpc.signatures(self.run, before=before, until=until)

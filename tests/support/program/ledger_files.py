@@ -74,6 +74,6 @@ def flipped(record: TransactionRecord) -> TransactionRecord:
     """The record with the last bit of the last byte of its events turned."""
     calls = list(record.inner_calls or ())
     changed: InnerCall = replace(
-        calls[-1], data=calls[-1].data[:-1] + bytes([calls[-1].data[-1] ^ 1])
+        calls[-1], written=calls[-1].data[:-1] + bytes([calls[-1].data[-1] ^ 1])
     )
     return replace(record, inner_calls=(*calls[:-1], changed))

@@ -1,12 +1,19 @@
 """Inner calls to events: ours, in order; what others send does not count, nor what is missing."""
 
+import re
 import struct
 from dataclasses import replace
+from pathlib import Path
 
+import based58
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from solders.pubkey import Pubkey
 
+from troth_coordinator.chain import base58
 from troth_coordinator.chain.addresses import event_authority_address
+from troth_coordinator.chain.base58 import MAX_CHARACTERS
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.chain.event_types import EVENT_TYPES, Event
@@ -83,6 +90,44 @@ def test_a_call_without_events():
 )
 def test_only_calls_of_our_program_signed_by_its_authority_count(fake):
     assert sequences(fake, call(packed(funded(1))), fake) == [1]
+
+
+def in_base58(made):
+    """The call as an RPC node writes it."""
+    return replace(made, written=based58.b58encode(made.data).decode())
+
+
+def test_a_call_in_base58_is_read_like_its_bytes():
+    assert sequences(in_base58(call(packed(funded(1), funded(2))))) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("program", "accounts"), [(MEMO, (AUTHORITY,)), (OURS, (RUN,)), (OURS, (AUTHORITY, RUN))]
+)
+def test_bytes_of_other_calls_are_not_even_decoded(program, accounts):
+    """Sixty-two of ten thousand bytes in one transaction held a reader for 2.6 seconds."""
+    other = InnerCall(program, accounts, "0 is no base58")
+    assert sequences(other, in_base58(call(packed(funded(1))))) == [1]
+
+
+@pytest.mark.parametrize("text", ["0", "z0z", "\xe9", "1" * (MAX_CHARACTERS + 1)])
+def test_a_call_of_ours_that_the_program_cannot_have_made_is_an_error(text):
+    with pytest.raises(ArtifactError, match="event call"):
+        READER.read(record(call(text)))
+
+
+def test_the_longest_call_of_the_program_fits():
+    source = Path(__file__).parents[3] / "programs/coordinator/src/events/journal.rs"
+    (capacity,) = re.findall(r"const CAPACITY: usize = ([\d_]+);", source.read_text())
+    longest = EVENT_TAG + bytes([255]) * (int(capacity) - len(EVENT_TAG))
+    for data in (longest, b"\xff" * int(capacity), bytes(int(capacity))):
+        assert in_base58(call(data)).data == data
+
+
+@given(st.binary(max_size=100), st.integers(0, 3))
+def test_base58_is_that_of_the_library(data, num_zeros):
+    data = bytes(num_zeros) + data
+    assert base58.decode(based58.b58encode(data).decode()) == data
 
 
 def test_log_lines_neither_hide_nor_make_events():

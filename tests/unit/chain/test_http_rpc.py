@@ -10,11 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from solders.hash import Hash
-from solders.message import Message
-from solders.pubkey import Pubkey
-from solders.signature import Signature
-from solders.transaction import Transaction
 from support.hostile_rpc import HostileServer, http, reply
+from support.rpc_methods import CONTEXT, KEY, LISTED, METHODS, RECORD, SIGNATURE
 
 from troth_coordinator.chain.errors import (
     ChainError,
@@ -24,94 +21,12 @@ from troth_coordinator.chain.errors import (
     RpcTimeoutError,
     RpcUnreachableError,
     TransactionRejectedError,
+    UnreadableRecordError,
 )
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.chain.http_rpc import HttpRpc
-from troth_coordinator.chain.rpc import BytesAt
+from troth_coordinator.chain.rpc import Listed
 
-KEY = Pubkey.from_bytes(bytes(range(32)))
-SIGNATURE = Signature.from_bytes(bytes(range(64)))
-TRANSACTION = bytes(Transaction.new_unsigned(Message.new_with_blockhash([], KEY, Hash.default())))
-ACCOUNT = {
-    "lamports": 7,
-    "owner": str(KEY),
-    "data": ["AQID", "base64"],
-    "executable": False,
-    "rentEpoch": 0,
-    "space": 3,
-}
-STATUS = {
-    "slot": 5,
-    "confirmations": None,
-    "err": None,
-    "status": {"Ok": None},
-    "confirmationStatus": "confirmed",
-}
-RECORD = {
-    "slot": 5,
-    "blockTime": 1,
-    "version": "legacy",
-    "transaction": ["AQ==", "base64"],
-    "meta": {
-        "err": {"InstructionError": [1, {"Custom": 6003}]},
-        "status": {"Err": {"InstructionError": [1, {"Custom": 6003}]}},
-        "fee": 5000,
-        "preBalances": [1],
-        "postBalances": [1],
-        "innerInstructions": [],
-        "logMessages": ["Program log: x"],
-        "preTokenBalances": [],
-        "postTokenBalances": [],
-        "rewards": [],
-        "computeUnitsConsumed": 77,
-    },
-}
-CONTEXT = {"slot": 9, "apiVersion": "4.0.0"}
-
-# Every method of the port: how to call it, and an honest answer.
-METHODS = {
-    "getSlot": (lambda rpc: rpc.get_slot(), 9),
-    "getBlockHeight": (lambda rpc: rpc.block_height(), 8),
-    "getMultipleAccounts": (
-        lambda rpc: rpc.get_accounts([KEY, KEY]),
-        {"context": CONTEXT, "value": [ACCOUNT, None]},
-    ),
-    "getProgramAccounts": (
-        lambda rpc: rpc.get_program_accounts(KEY, [3, BytesAt(1, b"\0\2")]),
-        [{"pubkey": str(KEY), "account": ACCOUNT}],
-    ),
-    "getLatestBlockhash": (
-        lambda rpc: rpc.latest_blockhash(),
-        {"context": CONTEXT, "value": {"blockhash": str(KEY), "lastValidBlockHeight": 159}},
-    ),
-    "sendTransaction": (lambda rpc: rpc.send(b"\1" + bytes(64)), str(SIGNATURE)),
-    "simulateTransaction": (
-        lambda rpc: rpc.simulate(TRANSACTION),
-        {
-            "context": CONTEXT,
-            "value": {
-                "err": {"InstructionError": [1, {"Custom": 6003}]},
-                "logs": ["Program log: x"],
-                "accounts": None,
-                "unitsConsumed": 7,
-                "returnData": None,
-                "innerInstructions": None,
-                "replacementBlockhash": None,
-            },
-        },
-    ),
-    "getVersion": (
-        lambda rpc: rpc.version(),
-        {"solana-core": "3.0.1", "feature-set": 1},
-    ),
-    "getSignatureStatuses": (
-        lambda rpc: rpc.statuses([SIGNATURE, SIGNATURE]),
-        {"context": CONTEXT, "value": [STATUS, None]},
-    ),
-    "getTransaction": (lambda rpc: rpc.transaction(SIGNATURE), RECORD),
-    "getGenesisHash": (lambda rpc: rpc.genesis_hash(), str(KEY)),
-    "requestAirdrop": (lambda rpc: rpc.request_airdrop(KEY, 5), str(SIGNATURE)),
-}
 UNCOMMITTED = ("getSignatureStatuses", "requestAirdrop", "getGenesisHash", "getVersion")
 """Methods that take no commitment."""
 EVERY_METHOD = pytest.mark.parametrize("method", METHODS)
@@ -147,6 +62,8 @@ async def test_an_honest_answer_is_read(method):
         assert found.fee_lamports == 5000
         assert found.compute_units == 77
         assert found.inner_calls == ()
+    elif method == "getSignaturesForAddress":
+        assert found == [Listed(SIGNATURE, 5, True), Listed(SIGNATURE, 5, False)]
     elif method == "simulateTransaction":
         assert found.failure == TransactionFailure("InstructionError", 1, "Custom", 6003)
         assert found.logs == ("Program log: x",)
@@ -397,3 +314,83 @@ async def test_a_reply_that_makes_the_parser_panic(blockhash):
     async with HostileServer(lambda request: http(reply(result, request))) as server:
         with pytest.raises(MalformedReplyError, match="panic in the parser"):
             await ask(server, "getLatestBlockhash")
+
+
+async def record_in(text):
+    """The record that is read from such an answer to getTransaction, and how it was asked for."""
+    async with HostileServer(lambda request: http(text.encode())) as server:
+        found = await ask(server, "getTransaction")
+    return found, server.requests[0]["params"][1]
+
+
+async def test_transactions_of_every_version_are_asked_for_and_read():
+    text = json.dumps({"result": {**RECORD, "version": 127, "more": [{}]}})
+    found, asked = await record_in(text)
+    assert found.slot == 5
+    assert asked["maxSupportedTransactionVersion"] == 127
+    assert asked["encoding"] == "json"
+
+
+async def test_a_version_that_a_node_does_not_show_is_an_unreadable_record():
+    error = {"code": -32015, "message": "Transaction version (1) is not supported"}
+    with pytest.raises(UnreadableRecordError, match=r"error -32015: Transaction version \(1\)"):
+        await record_in(json.dumps({"error": error}))
+
+
+@pytest.mark.parametrize("err", ["BorshIoError", "New", {"New": {"a": [1]}}, 7, [[]], {}])
+async def test_a_reason_that_nobody_knows_is_a_failure_all_the_same(err):
+    failed = {"InstructionError": [0, err]}
+
+    def answer(request):
+        method = request["method"]
+        if method == "getTransaction":
+            return http(reply({**RECORD, "meta": {**RECORD["meta"], "err": failed}}, request))
+        if method == "getSignaturesForAddress":
+            return http(reply([{**LISTED, "err": failed}], request))
+        value = [{"slot": 5, "err": failed, "confirmationStatus": "confirmed"}] * 2
+        is_one = method == "simulateTransaction"
+        return http(reply({"context": CONTEXT, "value": value[0] if is_one else value}, request))
+
+    async with HostileServer(answer) as server:
+        record = await ask(server, "getTransaction")
+        (listed,) = await ask(server, "getSignaturesForAddress")
+        status, _ = await ask(server, "getSignatureStatuses")
+        simulated = await ask(server, "simulateTransaction")
+    assert listed.has_failed
+    assert record.failure == TransactionFailure.from_json(failed)
+    assert status.failure == TransactionFailure.from_json(failed)
+    assert simulated.failure == TransactionFailure.from_json(failed)
+
+
+async def test_of_two_keys_the_last_one_counts():
+    text = json.dumps({"result": RECORD}).replace('"slot": 5', '"slot": "x", "slot": 6')
+    found, _ = await record_in(text)
+    assert found.slot == 6
+
+
+@pytest.mark.parametrize(
+    "number", ["9" * 5_000, "18446744073709551616", "-1", "1e3", "5.0", "NaN", "true", '"5"']
+)
+async def test_a_slot_that_is_none(number):
+    text = json.dumps({"result": RECORD}).replace('"slot": 5', f'"slot": {number}')
+    with pytest.raises(MalformedReplyError):
+        await record_in(text)
+
+
+async def test_an_answer_that_is_nested_deeply_is_malformed():
+    deep = "[" * 100_000 + "]" * 100_000
+    text = json.dumps({"result": RECORD}).replace('"blockTime": 1', f'"blockTime": {deep}')
+    with pytest.raises(MalformedReplyError, match="RecursionError"):
+        await record_in(text)
+
+
+async def test_a_page_is_asked_for_that_fits_into_an_answer():
+    """Each transaction of the page has the longest memo, of characters that JSON writes in six."""
+    listed = {**LISTED, "memo": "\1" * 4_096}
+
+    def answer(request):
+        return http(reply([listed] * request["params"][1]["limit"], request))
+
+    async with HostileServer(answer) as server:
+        found = await ask(server, "getSignaturesForAddress")
+    assert len(found) == server.requests[0]["params"][1]["limit"]
