@@ -65,17 +65,14 @@ _SCHEMES = ("http://", "https://", "ws://", "wss://")
 PAGE_SIZE: Final = 250
 """Transactions that are listed at a time. A stranger's memos fill 24 kB of JSON for each: a page
 of a thousand would be larger than MAX_REPLY_BYTES."""
-NEWEST_VERSION: Final = 127
-"""Of transactions that are asked for: the highest that the format has room for."""
-UNSUPPORTED_VERSION: Final = -32_015
-"""The code of an RPC node that does not show a transaction, because of its version."""
+VERSIONS: Final = (0, 127)
+"""Of transactions, the newest that is asked for: one that every provider takes, then, where a node
+does not show a transaction for its version, the highest that the format has room for."""
+UNSUPPORTED_VERSION, INVALID_PARAMS = -32_015, -32_602
+"""Codes of an RPC node that does not show a transaction, or takes no request for such a version."""
 _SIMULATE: Final = {"encoding": "base64", "commitment": "confirmed", "sigVerify": True}
 _LIST: Final = {"limit": PAGE_SIZE, "commitment": "confirmed"}
-_RECORD: Final = {
-    "encoding": "json",
-    "commitment": "confirmed",
-    "maxSupportedTransactionVersion": NEWEST_VERSION,
-}
+_RECORD: Final = {"encoding": "json", "commitment": "confirmed"}
 _ACCOUNTS = RpcAccountInfoConfig(UiAccountEncoding.Base64Zstd, commitment=CommitmentLevel.Confirmed)
 
 _T = TypeVar("_T")
@@ -219,14 +216,18 @@ class HttpRpc:
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
         """See Rpc.transaction."""
-        try:
-            return await self._ask_json("getTransaction", [str(signature), _RECORD], read_record)
-        except RpcRefusedError as error:
-            if error.code != UNSUPPORTED_VERSION:
-                raise
-            raise UnreadableRecordError(
-                error.method, f"error {error.code}: {error.text}"
-            ) from error
+        method, refusals = "getTransaction", list[str]()
+        for version in VERSIONS:
+            config = {**_RECORD, "maxSupportedTransactionVersion": version}
+            try:
+                return await self._ask_json(method, [str(signature), config], read_record)
+            except RpcRefusedError as error:
+                if error.code != UNSUPPORTED_VERSION and not (
+                    refusals and error.code == INVALID_PARAMS
+                ):
+                    raise
+                refusals.append(f"error {error.code}: {error.text}")
+        raise UnreadableRecordError(method, "; ".join(refusals))
 
     async def signatures(
         self, address: Pubkey, *, before: Signature | None = None, until: Signature | None = None

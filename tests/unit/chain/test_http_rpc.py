@@ -316,25 +316,50 @@ async def test_a_reply_that_makes_the_parser_panic(blockhash):
             await ask(server, "getLatestBlockhash")
 
 
-async def record_in(text):
-    """The record that is read from such an answer to getTransaction, and how it was asked for."""
-    async with HostileServer(lambda request: http(text.encode())) as server:
+UNSUPPORTED = {"code": -32015, "message": "Transaction version (1) is not supported"}
+REFUSED = {"code": -32602, "message": "Invalid params: maxSupportedTransactionVersion"}
+
+
+async def record_from(*answers):
+    """The record that is read from such answers to getTransaction, and the versions asked for.
+
+    An answer is what becomes JSON, or a text that need not be any.
+    """
+    texts = iter(one if isinstance(one, str) else json.dumps(one) for one in answers)
+    async with HostileServer(lambda _: http(next(texts).encode())) as server:
         found = await ask(server, "getTransaction")
-    return found, server.requests[0]["params"][1]
+    configs = [request["params"][1] for request in server.requests]
+    assert {config["encoding"] for config in configs} == {"json"}
+    return found, [config["maxSupportedTransactionVersion"] for config in configs]
 
 
-async def test_transactions_of_every_version_are_asked_for_and_read():
-    text = json.dumps({"result": {**RECORD, "version": 127, "more": [{}]}})
-    found, asked = await record_in(text)
+async def test_every_provider_is_asked_for_the_version_that_it_knows():
+    found, versions = await record_from({"result": {**RECORD, "more": [{}]}})
     assert found.slot == 5
-    assert asked["maxSupportedTransactionVersion"] == 127
-    assert asked["encoding"] == "json"
+    assert versions == [0]
 
 
-async def test_a_version_that_a_node_does_not_show_is_an_unreadable_record():
-    error = {"code": -32015, "message": "Transaction version (1) is not supported"}
-    with pytest.raises(UnreadableRecordError, match=r"error -32015: Transaction version \(1\)"):
-        await record_in(json.dumps({"error": error}))
+async def test_a_transaction_of_a_newer_version_is_asked_for_again_and_read():
+    found, versions = await record_from(
+        {"error": UNSUPPORTED}, {"result": {**RECORD, "version": 127, "more": [{}]}}
+    )
+    assert found.slot == 5
+    assert versions == [0, 127]
+
+
+@pytest.mark.parametrize(
+    ("second", "found"),
+    [(UNSUPPORTED, r"error -32015: Transaction version \(1\)"), (REFUSED, "error -32602: Invalid")],
+)
+async def test_a_version_that_a_node_does_not_show_is_an_unreadable_record(second, found):
+    with pytest.raises(UnreadableRecordError, match=found):
+        await record_from({"error": UNSUPPORTED}, {"error": second})
+
+
+@pytest.mark.parametrize("answers", [[REFUSED], [UNSUPPORTED, {"code": -32603, "message": "x"}]])
+async def test_other_refusals_are_no_records(answers):
+    with pytest.raises(RpcRefusedError):
+        await record_from(*({"error": error} for error in answers))
 
 
 @pytest.mark.parametrize("err", ["BorshIoError", "New", {"New": {"a": [1]}}, 7, [[]], {}])
@@ -364,7 +389,7 @@ async def test_a_reason_that_nobody_knows_is_a_failure_all_the_same(err):
 
 async def test_of_two_keys_the_last_one_counts():
     text = json.dumps({"result": RECORD}).replace('"slot": 5', '"slot": "x", "slot": 6')
-    found, _ = await record_in(text)
+    found, _ = await record_from(text)
     assert found.slot == 6
 
 
@@ -374,14 +399,14 @@ async def test_of_two_keys_the_last_one_counts():
 async def test_a_slot_that_is_none(number):
     text = json.dumps({"result": RECORD}).replace('"slot": 5', f'"slot": {number}')
     with pytest.raises(MalformedReplyError):
-        await record_in(text)
+        await record_from(text)
 
 
 async def test_an_answer_that_is_nested_deeply_is_malformed():
     deep = "[" * 100_000 + "]" * 100_000
     text = json.dumps({"result": RECORD}).replace('"blockTime": 1', f'"blockTime": {deep}')
     with pytest.raises(MalformedReplyError, match="RecursionError"):
-        await record_in(text)
+        await record_from(text)
 
 
 async def test_a_page_is_asked_for_that_fits_into_an_answer():
