@@ -13,7 +13,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 
 @dataclass(frozen=True, slots=True)
 class TransactionLine:
-    """A transaction that landed; `events` are the names of ours, none where it failed."""
+    """A transaction that landed; `events` are the names of the run's, none where it failed."""
 
     signature: str
     slot: int
@@ -30,14 +30,14 @@ class TransactionList:
 
 
 async def read_transactions(
-    client: CoordinatorClient, address: Pubkey, newest: int
+    client: CoordinatorClient, address: Pubkey, run: Pubkey, newest: int
 ) -> TransactionList:
-    """Return the newest transactions that name an account, as far as they are still known.
+    """Return the newest transactions that name an account of a run, as far as they are known.
 
     Raises RpcError, and EventsMissingError if inner calls of one are not kept.
     """
     signatures = await client.rpc.signatures(address)
-    found = [(signature, await client.landed(signature)) for signature in signatures[:newest]]
+    found = [(signature, await client.landed(signature, run)) for signature in signatures[:newest]]
     lines = tuple(
         TransactionLine(
             str(signature),

@@ -38,7 +38,7 @@ from troth_coordinator.chain.errors import (
     ProgramMissingError,
     UnconfirmedError,
 )
-from troth_coordinator.chain.events import Event, EventReader
+from troth_coordinator.chain.events import Event, EventReader, creation_in
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.rpc import (
@@ -251,36 +251,42 @@ class CoordinatorClient:
         views = [self._reader.audit(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.key)
 
-    async def history(self, address: Pubkey, newest: int | None = None) -> list[Event]:
-        """Return our events of all transactions that name an account, oldest first.
+    async def history(self, address: Pubkey, run: Pubkey, newest: int | None = None) -> list[Event]:
+        """Return a run's events of all transactions that name an account, oldest first.
 
-        This is how an account is known that is closed. Transactions that the node has forgotten
-        are left out; `newest` bounds how many are read. Raises EventsMissingError for a node that
-        keeps transactions without their inner calls.
+        This is how an account is known that is closed. Of a run that was created again only the
+        newest life counts, where its creation names the account. Transactions that the node has
+        forgotten are left out; `newest` bounds how many are read. Raises EventsMissingError for a
+        node that keeps transactions without their inner calls.
         """
         found: list[Signature] = []
         while page := await self.rpc.signatures(address, before=found[-1] if found else None):
             found += page
             if newest is not None and len(found) >= newest:
                 break
-        return [
+        events = [
             event
             for signature in reversed(found[:newest])
-            for event in await self.events_of(signature) or ()
+            for event in await self.events_of(signature, run) or ()
         ]
+        return events[creation_in(events) or 0 :]
 
-    async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
-        """Return our events of one transaction; None while the node has no record of it.
+    async def events_of(self, signature: Signature, run: Pubkey) -> tuple[Event, ...] | None:
+        """Return a run's events of one transaction; None while the node has no record of it.
 
         Raises EventsMissingError as `history` does.
         """
-        found = await self.landed(signature)
+        found = await self.landed(signature, run)
         return None if found is None else found[1]
 
     async def landed(
-        self, signature: Signature
+        self, signature: Signature, run: Pubkey
     ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
-        """Return the node's record of a transaction and our events in it; raises as `history`."""
+        """Return the node's record of a transaction and a run's events in it.
+
+        Events of other runs are left out: a stranger may name any account in a transaction about a
+        run of his own. Raises as `history`.
+        """
         record = await self.rpc.transaction(signature)
         if record is None:
             return None
@@ -290,7 +296,7 @@ class CoordinatorClient:
             raise MalformedReplyError("getTransaction", f"{signature}: {error.found}") from error
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
-        return record, parsed.events
+        return record, tuple(event for event in parsed.events if event.run == run)
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

@@ -45,13 +45,12 @@ async def entries_after(
         if str(signature) in known:
             continue
         await asyncio.sleep(pause_seconds)
-        landed = await client.landed(signature)
+        landed = await client.landed(signature, run)
         if landed is None:
             return
         record, events = landed
-        own = [event for event in events if event.run == run]
-        if own:
-            yield Entry.of(record.slot, signature, own)
+        if events:
+            yield Entry.of(record.slot, signature, events)
 
 
 @dataclass(slots=True)
