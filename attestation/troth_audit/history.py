@@ -25,11 +25,16 @@ CLOSED = "CLOSED"
 async def read_case(
     client: CoordinatorClient, at: RunAddresses, key: AuditKey
 ) -> tuple[CaseFile | None, list[Event]]:
-    """Return an audit, open or closed, and its events; None where there never was one."""
+    """Return an audit, open or closed, and its events; None where there never was one.
+
+    Events from before the creation of the run are of an earlier life of it, and left out. Raises
+    AccountMissingError without the run.
+    """
     # Read the account first: the events of everything that it shows are there by then.
-    (account,) = await client.read_audits(at.run, [key])
-    named = await client.history(at.audit(*key))
-    events = [event for event in named if key_of(event) == key]
+    run, _rounds, (account,) = await client.read_audited(at.run, [], [key])
+    named = await client.history(at.audit(*key), at.run)
+    since = [event for event in named if event.slot >= run.created_slot]
+    events = [event for event in since if key_of(event) == key]
     from_events = of_events(key, events)
     if account is None or from_events is None:
         return from_events if account is None else of_account(account), events
@@ -45,7 +50,7 @@ async def read_closed(
     They come from the transactions that name the run's vault, of which `newest` bounds the number.
     Verdicts and votes are not among those: `read_case` adds them.
     """
-    return closed_in(await client.history(at.vault, newest))
+    return closed_in(await client.history(at.vault, at.run, newest))
 
 
 def closed_in(events: Iterable[Event]) -> list[CaseFile]:

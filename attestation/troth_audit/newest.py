@@ -12,7 +12,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.events import Event, creation_in
 from troth_coordinator.chain.rpc import Listed
 
 MOST_TRIES = 3
@@ -20,15 +20,15 @@ MOST_TRIES = 3
 
 
 class NewestEvents:
-    """The events of the transactions that name an account, oldest first.
+    """The events of a run in the transactions that name an account, oldest first.
 
     `most` bounds the transactions of the first read and the events that are kept. `is_cut` tells
     whether older ones are left out.
     """
 
-    def __init__(self, client: CoordinatorClient, address: Pubkey, most: int) -> None:
+    def __init__(self, client: CoordinatorClient, address: Pubkey, run: Pubkey, most: int) -> None:
         self._client = client
-        self._address = address
+        self._address, self._run = address, run
         self._most = most
         self._events: deque[Event] = deque(maxlen=most)
         self._read: dict[Signature, None] = {}
@@ -38,8 +38,8 @@ class NewestEvents:
     async def read(self) -> tuple[Event, ...]:
         """Read what is new and return all that is kept. Raises RpcError; the next call goes on."""
         for listed in reversed(await self._unread()):
-            signature = listed.signature
-            events = () if listed.has_failed else await self._client.events_of(signature)
+            signature, run = listed.signature, self._run
+            events = () if listed.has_failed else await self._client.events_of(signature, run)
             self._tries = self._tries + 1 if events is None else 0
             if events is None and self._tries < MOST_TRIES:
                 break
@@ -51,6 +51,10 @@ class NewestEvents:
         return tuple(self._events)
 
     def _take(self, events: tuple[Event, ...]) -> None:
+        created = creation_in(events)
+        if created is not None:
+            self._events.clear()  # those were of an earlier life of the run
+            events, self.is_cut = events[created:], False
         self.is_cut |= len(self._events) + len(events) > self._most
         self._events.extend(events)
 

@@ -75,7 +75,7 @@ async def read_slashes(
 
     `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
     """
-    return slashes_in(await client.history(at.vault, newest))
+    return slashes_in(await client.history(at.vault, at.run, newest))
 
 
 def slashes_in(events: Sequence[Event]) -> Slashes:

@@ -13,7 +13,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 
 @dataclass(frozen=True, slots=True)
 class TransactionLine:
-    """A transaction that landed; `events` are the names of ours, none where it failed."""
+    """A transaction that landed; `events` are the names of the run's, none where it failed."""
 
     signature: str
     slot: int
@@ -30,15 +30,15 @@ class TransactionList:
 
 
 async def read_transactions(
-    client: CoordinatorClient, address: Pubkey, newest: int
+    client: CoordinatorClient, address: Pubkey, run: Pubkey, newest: int
 ) -> TransactionList:
-    """Return the newest transactions that name an account, as far as they can still be read.
+    """Return the newest transactions that name an account of a run, as far as they can be read.
 
     Raises RpcError, and EventsMissingError if inner calls of one are not kept.
     """
     listed = await client.rpc.signatures(address)
     found = [
-        (one, () if one.has_failed else await client.events_of(one.signature))
+        (one, () if one.has_failed else await client.events_of(one.signature, run))
         for one in listed[:newest]
     ]
     lines = tuple(

@@ -77,7 +77,7 @@ async def test_an_archive_lies_in_a_store_and_a_new_machine_goes_on(past, tmp_pa
     assert not archivist.kept("payload"), "large bytes lie in the store alone"
 
     class Forgetful(CoordinatorClient):
-        async def landed(self, signature):
+        async def landed(self, signature, run):
             raise AssertionError("the ledger in the store has this transaction")
 
     nobody = past.network(lambda _at, _data: None, "ada", "bob", "cyd", "dan")
@@ -230,7 +230,7 @@ def cut(past, rounds, more=0):
 class NoHistory(CoordinatorClient):
     """An RPC node that has pruned the transactions of the run."""
 
-    async def landed(self, signature):
+    async def landed(self, signature, run):
         return None
 
 

@@ -179,13 +179,15 @@ def test_forged_bytes_are_named(past, archive, name):
     forge(victim, dice)
     report = audit_of(archive)
     (found,) = report.findings
-    assert found.grade is Grade.DISCREPANCY
+    # The address does not cover a signature: whoever held the header before may have spoilt it.
+    is_proven = kind != "signature"
+    assert found.grade is (Grade.DISCREPANCY if is_proven else Grade.MISSING)
     assert found.rule is RULES[kind]
     assert found.round == past.made.get((stored, victim.name), (None, None))[0]
     assert found.participant == past.made.get((stored, victim.name), (None, None))[1]
     assert victim.name in found.expected
     assert found.found.partition(" in ")[0] != "", "the reason is named"
-    assert report.verdict is Verdict.WRONG
+    assert report.verdict is (Verdict.WRONG if is_proven else Verdict.INCOMPLETE)
 
 
 @pytest.mark.parametrize("kind", ["payload", "header", "config", "manifest"])

@@ -111,7 +111,7 @@ async def test_a_close_inside_a_transaction_of_a_newer_version_is_read(driver, t
     driver.play(1)
     async with TodaysNode(driver.chain) as node, FailoverRpc.over([node.url]) as rpc:
         node.versions[str(closing)] = 1
-        events = await CoordinatorClient(rpc).events_of(closing)
+        events = await CoordinatorClient(rpc).events_of(closing, driver.at.run)
         assert [event.name for event in events] == ["RoundClosed", "RoundSettled", "RoundOpened"]
         with open_ledger(driver, tmp_path / "ledger.jsonl") as ledger:
             assert await match_of(rpc, ledger, driver) is Match.WHOLE
@@ -125,10 +125,12 @@ async def test_a_failure_of_a_newer_kind_is_passed_over_and_not_asked_for(driver
         with open_ledger(driver, tmp_path / "ledger.jsonl") as ledger:
             assert await match_of(rpc, ledger, driver) is Match.WHOLE
         client = CoordinatorClient(rpc)
-        whole = await client.history(driver.at.run)
-        assert await NewestEvents(client, driver.at.run, 10_000).read() == tuple(whole)
+        whole = await client.history(driver.at.run, driver.at.run)
+        assert await NewestEvents(client, driver.at.run, driver.at.run, 10_000).read() == tuple(
+            whole
+        )
         assert node.asked_for(signature) == 0
-        lines = (await read_transactions(client, driver.at.run, 50)).lines
+        lines = (await read_transactions(client, driver.at.run, driver.at.run, 50)).lines
         (line,) = [line for line in lines if line.signature == str(signature)]
         assert line.has_failed
         assert line.events == ()
@@ -150,9 +152,9 @@ async def test_a_record_of_no_known_shape_blinds_nobody_and_rests_no_node(driver
             for _look in range(5):
                 assert await match_of(rpc, ledger, driver) is Match.WHOLE
                 assert (await rpc.get_accounts([driver.at.run]))[0] == driver.chain.slot
-        names = [event.name for event in await client.history(driver.at.run)]
+        names = [event.name for event in await client.history(driver.at.run, driver.at.run)]
         assert names.count("RoundClosed") == 2
-        newest = NewestEvents(client, driver.at.run, 10_000)
+        newest = NewestEvents(client, driver.at.run, driver.at.run, 10_000)
         for _look in range(3):
             found = await newest.read()
         assert [event.name for event in found] == names
@@ -215,7 +217,7 @@ async def test_the_bytes_of_a_strangers_calls_are_never_decoded(driver):
     start = relay.deploy(driver.chain, PROGRAM, calls)
     signature = land(driver, naming(driver, start))
     async with TodaysNode(driver.chain) as node, FailoverRpc.over([node.url]) as rpc:
-        record, events = await CoordinatorClient(rpc).landed(signature)
+        record, events = await CoordinatorClient(rpc).landed(signature, driver.at.run)
     assert events == ()
     assert [type(call.written) for call in record.inner_calls] == [str] * num
     assert {call.program for call in record.inner_calls} == {SINK}

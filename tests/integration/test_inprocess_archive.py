@@ -134,8 +134,8 @@ class Liar(CoordinatorClient):
         super().__init__(rpc)
         self.alter = alter
 
-    async def landed(self, signature):
-        found = await super().landed(signature)
+    async def landed(self, signature, run):
+        found = await super().landed(signature, run)
         if found is None or not self.lies:
             return found
         record, events = found

@@ -26,13 +26,13 @@ async def run(run_factory):
 
 def reader(run, most=PLENTY, faults=None):
     rpc = FaultyRpc(run.chain, faults)
-    return NewestEvents(CoordinatorClient(rpc), run.at.run, most), rpc.faults
+    return NewestEvents(CoordinatorClient(rpc), run.at.run, run.at.run, most), rpc.faults
 
 
 async def test_each_transaction_is_read_once_and_new_ones_follow(run):
     newest, faults = reader(run)
     before = await newest.read()
-    assert list(before) == await run.client.history(run.at.run)
+    assert list(before) == await run.client.history(run.at.run, run.at.run)
     asked = faults.num_calls["forget"]
     assert await newest.read() == before
     assert faults.num_calls["forget"] == asked, "no transaction was read again"
@@ -41,7 +41,7 @@ async def test_each_transaction_is_read_once_and_new_ones_follow(run):
     run.runtime.join()
     after = await newest.read()
     assert after[: len(before)] == before
-    assert list(after) == await run.client.history(run.at.run)
+    assert list(after) == await run.client.history(run.at.run, run.at.run)
     assert not newest.is_cut
 
 
@@ -50,13 +50,13 @@ async def test_a_bound_keeps_the_newest_and_says_so(run):
     events = await newest.read()
     assert newest.is_cut
     assert faults.num_calls["forget"] == 3
-    assert list(events) == (await run.client.history(run.at.run))[-len(events) :]
+    assert list(events) == (await run.client.history(run.at.run, run.at.run))[-len(events) :]
 
 
 async def test_a_transaction_that_the_node_lacks_for_a_moment_is_not_lost(run):
     newest, _ = reader(run, faults=Faults(forget=first(1)))
     assert await newest.read() == ()
-    assert list(await newest.read()) == await run.client.history(run.at.run)
+    assert list(await newest.read()) == await run.client.history(run.at.run, run.at.run)
 
 
 async def test_a_node_that_has_forgotten_its_transactions_is_not_asked_for_ever(run):
@@ -77,6 +77,6 @@ class Spoiler(DirectRpc):
 
 async def test_events_that_a_node_cut_are_a_bad_answer_of_that_node(run):
     """Threat T62. A watcher goes on after it: it is no error of an installation."""
-    newest = NewestEvents(CoordinatorClient(Spoiler(run.chain)), run.at.run, PLENTY)
+    newest = NewestEvents(CoordinatorClient(Spoiler(run.chain)), run.at.run, run.at.run, PLENTY)
     with pytest.raises(MalformedReplyError, match="getTransaction"):
         await newest.read()

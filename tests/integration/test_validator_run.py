@@ -44,7 +44,7 @@ async def read_audits(launcher, run):
     """The events of opened audits, and those of settled audits."""
     async with HttpRpc(launcher.rpc_url) as rpc:
         client = CoordinatorClient(rpc)
-        events = await client.history(run)
+        events = await client.history(run, run)
     return (
         [event for event in events if isinstance(event, AuditOpened)],
         [event for event in events if isinstance(event, AuditSettled)],

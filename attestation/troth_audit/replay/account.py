@@ -39,6 +39,15 @@ def origin(created: RunCreated, run: Pubkey, program: Pubkey) -> Iterator[Findin
         yield discrepancy(Rule.RUN_ACCOUNT, f"the address {expected} by its run id", run)
 
 
+def lives(has_earlier: bool, created: RunCreated) -> Iterator[Finding]:
+    """Yield that the ledger tells of earlier lives of the run, which no audit goes through."""
+    if has_earlier:
+        found = (
+            f"the run was closed, and created again in slot {created.slot}: only that is audited"
+        )
+        yield note(Rule.RUN_ACCOUNT, "one life of the run", found)
+
+
 def bound(config: RunConfig, created: RunCreated) -> Iterator[Finding]:
     """Yield where the hashed config and the run's creation contradict each other."""
     if config.data.manifest_hash != created.manifest_hash.hex():
@@ -94,6 +103,9 @@ def compare(
     """
     is_proven = any(word.run.event_sequence == fold.next_sequence for word in words)
     for word in words:
+        if told.created is not None and word.run.created_slot > told.created.slot:
+            yield _of_later_life(word, told.created)
+            continue
         yield from _created(word, told)
         sequence = word.run.event_sequence
         if sequence > fold.next_sequence:
@@ -108,6 +120,16 @@ def compare(
             yield from _state(word, told)
         elif not is_proven:
             yield _ahead(word, fold, told)
+
+
+def _of_later_life(word: Word, created: RunCreated) -> Finding:
+    """Return what it means that the run was closed and created again after this ledger."""
+    expected = f"the account of the run that was created in slot {created.slot}, by {word.source}"
+    found = (
+        f"one created in slot {word.run.created_slot}: the run was closed before that,"
+        " and nothing proves this ledger"
+    )
+    return Finding(Grade.MISSING, Rule.RUN_ACCOUNT, expected, found)
 
 
 def _created(word: Word, told: Told) -> Iterator[Finding]:

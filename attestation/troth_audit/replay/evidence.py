@@ -19,13 +19,14 @@ from troth_attestation.header import (
 )
 from troth_attestation.possession import possession_byte
 from troth_attestation.state import data_root
-from troth_audit.replay.findings import Finding, Rule, discrepancy, missing, note
+from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy, missing, note
 from troth_audit.replay.ports import Decoded, Sources, Terms, Weights
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.ids import ParticipantIndex
 
 SIGNED_HEADER_BYTES = HEADER_BYTES + SIGNATURE_BYTES
+_ANOTHER = "name an archive with the true one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +124,8 @@ def _signature(header: Header, signature: bytes, claim: Claim) -> Iterator[Findi
     try:
         verify_signature(header, signature)
     except HeaderError as error:
-        place = claim.round, claim.index
-        found = f"{signature.hex()[:32]}…"
-        tell = discrepancy if claim.is_included else note
+        # The address of a header says nothing of its signature: any holder may have spoilt it.
+        grade = Grade.MISSING if claim.is_included else Grade.NOTE
         expected = f"{error.expected}, on header {claim.header_hash.hex()}"
-        yield tell(Rule.SIGNATURE, expected, found, *place)
+        found = f"{signature.hex()[:32]}… in every source that has it: {_ANOTHER}"
+        yield Finding(grade, Rule.SIGNATURE, expected, found, claim.round, claim.index)

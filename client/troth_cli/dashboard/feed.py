@@ -77,7 +77,9 @@ class Feed:
 
         Raises UnknownSubjectError, RpcError.
         """
-        found = await read_transactions(self.client, self._address(subject), MAX_TRANSACTIONS)
+        found = await read_transactions(
+            self.client, self._address(subject), self.run, MAX_TRANSACTIONS
+        )
         lines: list[Json] = [
             {
                 "signature": line.signature,

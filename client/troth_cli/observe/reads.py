@@ -184,7 +184,7 @@ class VaultReads:
         """Read new transactions. RPC trouble is a warning; the next read goes on."""
         if self._events is None:
             vault = RunAddresses.of(view.run, self._client.program_id).vault
-            self._events = NewestEvents(self._client, vault, self._most)
+            self._events = NewestEvents(self._client, vault, self._run, self._most)
         problem, found = "", self.found
         try:
             found = slashes_in(await self._events.read())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from solders.pubkey import Pubkey
 
-from troth_audit.replay.account import origin
+from troth_audit.replay.account import lives, origin
 from troth_audit.replay.auditor import Auditor
 from troth_audit.replay.closes import Closes
 from troth_audit.replay.findings import Finding
@@ -63,6 +63,7 @@ def auditor_of(
     period = 1 if created is None else created.params.residual_rounds
     told = Told(residual_rounds=period)
     if created is not None:
+        early += lives(inputs.ledger.has_earlier_life(), created)
         early += origin(created, *(Pubkey.from_string(one) for one in (head.run, head.program)))
     replay = None if created is None else prepare(inputs, plan, created, threads, early)
     recount = Recount(told, bytes(Pubkey.from_string(head.run)))

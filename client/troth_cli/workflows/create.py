@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
 
 FEE_LAMPORTS = 5_000
+MOST_LOOKED_AT = 20
+"""Transactions that name an address are looked at for those of a run that was closed."""
 
 
 def check_calibrated(settings: RunSettings, rpc: str) -> None:
@@ -215,11 +217,13 @@ async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int)
     """Create the run, or complete one whose creation was interrupted, and fund its pool.
 
     The pool of a run that was funded before is filled up to `fund_lamports`. Raises FundsError,
-    OtherRunError if somebody else's run is at the address, and the errors of sending.
+    OtherRunError if somebody else's run is at the address, or one was there and is closed, and the
+    errors of sending.
     """
     _slot, (found,) = await client.rpc.get_accounts([planned.run])
     existing = made_by_program(found)
     if existing is None:
+        await _check_unused(client, planned.run)
         await _check_funds(client, planned, planned.price + fund_lamports)
     else:
         view = await client.read_run(planned.run)
@@ -230,6 +234,22 @@ async def create(client: "CoordinatorClient", planned: Plan, fund_lamports: int)
     view = await client.read_run(planned.run)
     _check_terms(planned, view)
     return Created(view, tuple(sent), existing is None)
+
+
+async def _check_unused(client: "CoordinatorClient", run: Pubkey) -> None:
+    """Refuse the address of a run that was closed: its history would be that of two.
+
+    One request where nothing has ever named the address.
+    """
+    named = await client.rpc.signatures(run)
+    for listed in named[:MOST_LOOKED_AT]:
+        events = () if listed.has_failed else await client.events_of(listed.signature, run)
+        if events:
+            raise OtherRunError(
+                f"run {run} to have no history",
+                f"a run that was closed: {events[-1].name} in slot {events[-1].slot}",
+                "Choose another id with --name: the same settings and name give the same id.",
+            )
 
 
 async def _check_funds(client: "CoordinatorClient", planned: Plan, needed: int) -> None:

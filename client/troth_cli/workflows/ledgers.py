@@ -110,7 +110,7 @@ async def _repaired(client: CoordinatorClient, ledgers: Sequence[Ledger], made: 
     """Write a ledger without a gap that the Run account proves."""
     head, path = ledgers[0].head, ledgers[0].path
     run = Pubkey.from_string(head.run)
-    known = _Known(entry.signature for one in ledgers for entry in one.sound_entries())
+    known = _Known(signature for one in ledgers for signature in one.signatures())
     asked = made.with_name(made.name + ".asked")
     try:
         new = await _written(head, entries_after(client, run, known=known), asked)
@@ -181,8 +181,16 @@ def _check_heads(head: LedgerHead, others: Iterable[Ledger]) -> None:
 def _write(head: LedgerHead, sources: Sequence[Ledger], out: Path) -> Made:
     merging = Merging(head.reader())
     with LedgerFile(out, head) as ledger:
-        number = ledger.append(merging.entries([one.sound_entries() for one in sources]))
+        entries = [one.sound_entries() for one in _of_one_life(sources)]
+        number = ledger.append(merging.entries(entries))
         return Made(number, ledger.fold.next_sequence, merging.gap)
+
+
+def _of_one_life(sources: Sequence[Ledger]) -> list[Ledger]:
+    """Return those of the life that the first one tells of: numbers begin anew with each life."""
+    created = [one.created_slot() for one in sources]
+    slot = next(filter(None, created), None)
+    return [one for one, other in zip(sources, created, strict=True) if other in (None, slot)]
 
 
 def _proven(path: Path, found: Compared) -> Compared:

@@ -6,6 +6,7 @@
         ├── ArchiveEntryError    a path inside it is taken by something that is no file
         ├── StoreLedgerError     the ledger in the store is another one than ours
         ├── StoreInUseError      another process writes this store
+        ├── FalseSignatureError  nobody has a header with the signature of its maker
         └── NotYetError          an item cannot be asked for, or kept, as things are
             └── TooEarlyError    another item, or an event, must be here first
 
@@ -34,6 +35,21 @@ class StoreLedgerError(ArchiveError):
 
 class StoreInUseError(ArchiveError):
     """Another process has written to the store of this archive."""
+
+
+class FalseSignatureError(ArchiveError):
+    """Nobody has a header with the signature of its maker; `data` is one with another.
+
+    The header has the right hash, so what it says is of use.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(
+            "a header with the signature of its maker",
+            "a header with a false signature, and no true one",
+            "Asking again later.",
+        )
+        self.data = data
 
 
 class NotYetError(ArchiveError):

@@ -1,18 +1,17 @@
 """Fetching: the bytes of one item from anybody who has it, checked by their address.
 
-Owns: whom to ask, for how many bytes, and what a header's signature is good for.
-Never: judges what an item means: a header with a false signature is kept if there is no other.
+Owns: whom to ask, for how many bytes, and whether the maker of a header has signed it.
+Never: judges what an item means.
 Next: `keeper.py`, which stores; `../transport/exchange.py`, which asks.
 """
 
-import contextlib
 from dataclasses import dataclass, field
 from typing import Final
 
 from troth_attestation import header as headers
 from troth_attestation.errors import HeaderError, PieceListError
 from troth_client.archive.book import Book
-from troth_client.archive.errors import NotYetError, TooEarlyError
+from troth_client.archive.errors import FalseSignatureError, NotYetError, TooEarlyError
 from troth_client.archive.folder import ByteStore
 from troth_client.archive.items import Item
 from troth_client.archive.sizes import Sizes
@@ -22,10 +21,27 @@ from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS
 from troth_client.transport.base import BlobKind, Transport
-from troth_client.transport.errors import FetchError, TransportError
+from troth_client.transport.errors import FetchError
 
 _FOREVER: Final = 2**63
 _MOST_WHY: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHeader:
+    """A header that lies here under its address, which says nothing of the signature."""
+
+    data: bytes
+
+    @property
+    def header(self) -> headers.Header:
+        """The header in it."""
+        return headers.decode(self.data[: headers.HEADER_BYTES])
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the key that it names has signed it."""
+        return not has_false_signature(self.data)
 
 
 @dataclass(slots=True)
@@ -45,7 +61,11 @@ class Fetching:
     _piece_bytes: dict[bytes, int] = field(default_factory=dict)
 
     async def fetch(self, item: Item, book: Book) -> bytes:
-        """Return the bytes of an item. Raises NotYetError, TransportError."""
+        """Return the bytes of an item.
+
+        Raises NotYetError, TransportError, FalseSignatureError where a header is all that holders
+        have.
+        """
         holders = self._holders(book, item.participant)
         if item.kind is BlobKind.HEADER:
             return await self._header(item, holders)
@@ -72,10 +92,10 @@ class Fetching:
         stores = [one for one in self.sizes.holders if "://" in one and not one.startswith("http")]
         self.transport.use_stores(stores, signs=False)
 
-    def header(self, key: bytes) -> headers.Header | None:
-        """Return a header that is here."""
+    def header(self, key: bytes) -> KeptHeader | None:
+        """Return a header that is here, whoever has signed it."""
         data = self.store.get("header", key, SIGNED_HEADER_BYTES)
-        return None if data is None else headers.decode(data[: headers.HEADER_BYTES])
+        return None if data is None else KeptHeader(data)
 
     def start(self, book: Book) -> list[Item]:
         """Return the list of the weights that a run starts from, where they are given."""
@@ -103,14 +123,26 @@ class Fetching:
         return list(dict.fromkeys(one for one in found if one))
 
     async def _header(self, item: Item, holders: list[str]) -> bytes:
-        """Return a signed header, with a signature that holds if anybody has one."""
-        wanted = item.name, holders, SIGNED_HEADER_BYTES
+        """Return a header that its maker has signed.
+
+        One with a false signature is refused, so the transport blames its holder and never serves
+        it to others.
+        """
+        false: list[bytes] = []
+
+        def check(data: bytes) -> bytes:
+            try:
+                return _check_signature(data)
+            except HeaderError:
+                false.append(data)
+                raise
+
         try:
-            return await self.transport.fetch(*wanted, _check_signature)
+            return await self.transport.fetch(item.name, holders, SIGNED_HEADER_BYTES, check)
         except FetchError as error:
-            with contextlib.suppress(TransportError):
-                return await self.transport.fetch(*wanted, bytes)
-            raise error from None
+            if false:
+                raise FalseSignatureError(false[0]) from error
+            raise
 
     async def _list(self, item: Item, holders: list[str]) -> bytes:
         """Return a piece list under its root."""
@@ -133,9 +165,10 @@ class Fetching:
             return self._piece_bytes[item.key]
         index = -1 if item.participant is None else item.participant
         key = book.header_of(item.round, index)
-        header = None if key is None else self.header(key)
-        if header is None:
+        kept = None if key is None else self.header(key)
+        if kept is None:
             raise TooEarlyError("the header that says its size is not here")
+        header = kept.header
         if item.kind is BlobKind.PAYLOAD:
             if header.payload_bytes != self.sizes.payload_bytes:
                 raise NotYetError(f"its header names {header.payload_bytes} bytes, not the run's")

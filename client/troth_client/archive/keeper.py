@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from troth_client.archive.book import Book
-from troth_client.archive.errors import ArchiveEntryError, NotYetError, TooEarlyError
-from troth_client.archive.fetching import Fetching, has_false_signature, reason
+from troth_client.archive.errors import (
+    ArchiveEntryError,
+    FalseSignatureError,
+    NotYetError,
+    TooEarlyError,
+)
+from troth_client.archive.fetching import Fetching, reason
 from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.following import Following
 from troth_client.archive.items import Item
@@ -26,6 +31,7 @@ from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.ledger.file import LedgerFile
 
 PARALLEL: Final = 4
@@ -127,7 +133,16 @@ class Keeper:
         self._book, self._wanting = Book(), Wanting()
         self._room = Room(self._bytes, self._keeping, self._room.forgotten_before)
 
+    def _begin_life(self) -> None:
+        """Keep the run from its new creation on: rounds have the numbers of earlier ones now."""
+        self._room.forget_before(self._book.newest + 1)
+        self._book, self._wanting = Book(), Wanting()
+        self._room = Room(self._bytes, self._keeping)
+        self._told = (-1, 0)
+
     def _take(self, event: Event) -> None:
+        if isinstance(event, RunCreated) and self._book.config_hash is not None:
+            self._begin_life()
         self._want(*self._book.take(event))
 
     def _want(self, *items: Item) -> None:
@@ -143,10 +158,13 @@ class Keeper:
 
     def _has(self, item: Item, num_bytes: int) -> None:
         """Take note of an item that lies here, and want what it names."""
-        self._wanting.got(item)
         self._room.add(item, num_bytes)
         if self._mirror is not None:
             self._mirror.add(item)
+        if item.kind is BlobKind.HEADER:
+            self._has_header(item)
+            return
+        self._wanting.got(item)
         if item.kind is BlobKind.CONFIG:
             self._fetching.read_config(item.key)
             self._want(*self._fetching.start(self._book))
@@ -155,12 +173,16 @@ class Keeper:
             if pieces is None:  # the list was damaged
                 self._wanting.add(item)
             self._want(*(pieces or ()))
-        elif item.kind is BlobKind.HEADER:
-            header = self._fetching.header(item.key)
-            if header is None:  # it was damaged
-                self._wanting.add(item)
-                return
-            root, index = header.payload_root, item.participant
+
+    def _has_header(self, item: Item) -> None:
+        """Want the payload that a header names, and the header itself until its maker signed it."""
+        kept = self._fetching.header(item.key)
+        if kept is not None and kept.is_signed:
+            self._wanting.got(item)
+        else:
+            self._wanting.add(item)
+        if kept is not None:  # else it was damaged
+            root, index = kept.header.payload_root, item.participant
             self._want(Item(BlobKind.PAYLOAD, root, item.round, index))
 
     async def _ask(self) -> None:
@@ -176,13 +198,29 @@ class Keeper:
             self._wanting.got(item)
             return
         try:
-            data = await self._fetching.fetch(item, self._book)
-            await self._store(item, data)
-        except (NotYetError, TransportError, ArchiveEntryError) as error:
+            await self._fetch(item)
+        except (NotYetError, TransportError, ArchiveEntryError, FalseSignatureError) as error:
             self._fail(one, reason(error), is_early=isinstance(error, TooEarlyError))
         except DiskFullError as error:
             self._events.emit("disk_full", reason=str(error))
             self._fail(one, "no room on the disk")
+
+    async def _fetch(self, item: Item) -> None:
+        """Fetch and keep an item; a header that its maker has not signed as well, but it raises."""
+        is_header = item.kind is BlobKind.HEADER
+        is_here = is_header and self._fetching.header(item.key) is not None
+        try:
+            data = await self._fetching.fetch(item, self._book)
+        except FalseSignatureError as error:
+            if not is_here:
+                about = {"round": item.round, "index": item.participant}
+                self._events.emit("signature_false", **about)
+                await self._store(item, error.data)
+            raise
+        if is_here:
+            await self._replace_signature(item, data)
+        else:
+            await self._store(item, data)
 
     async def _store(self, item: Item, data: bytes) -> None:
         ledger_bytes = self._folder.ledger.stat().st_size
@@ -190,10 +228,15 @@ class Keeper:
             raise NotYetError("no room: the archive is as large as it may be")
         await self._runtime.compute(self._bytes.put, item, data)
         self._is_listed = False
-        if item.kind is BlobKind.HEADER and has_false_signature(data):
-            about = {"round": item.round, "index": item.participant}
-            self._events.emit("signature_false", **about)
         self._has(item, len(data))
+
+    async def _replace_signature(self, item: Item, data: bytes) -> None:
+        """Keep a header that is here with the signature of its maker; all else was noted before."""
+        await self._runtime.compute(self._bytes.put, item, data)
+        self._is_listed = False
+        self._wanting.got(item)
+        if self._mirror is not None:
+            self._mirror.has_changed(item)
 
     def _fail(self, one: Open, why: str, *, is_early: bool = False) -> None:
         is_new = one.why != why

@@ -10,9 +10,11 @@ from itertools import islice
 from typing import Final
 
 from troth_client.archive.errors import StoreInUseError
+from troth_client.archive.fetching import has_false_signature
 from troth_client.archive.folder import CHAIN_FILE, MISSING_FILE, ArchiveFolder
 from troth_client.archive.items import Item, name_of
 from troth_client.telemetry.events import EventSink
+from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import HolderChangedError, HolderError
 from troth_client.transport.store import StoreWire, Version
 from troth_coordinator.ledger.file import LEDGER_FILE
@@ -63,6 +65,11 @@ class Mirror:
         """Copy an item of the folder from now on."""
         if self._is_whole and item.short not in self._copied:
             self._waiting[item.short] = None
+
+    def has_changed(self, item: Item) -> None:
+        """Copy an item of the folder again: it has other bytes than before."""
+        self._copied.discard(item.short)
+        self.add(item)
 
     async def look(self) -> None:
         """Copy some of what waits, and sometimes the lists; a store that is away is reported.
@@ -165,7 +172,13 @@ class Mirror:
         if size is not None:
             get = self._folder.get
             data = await asyncio.to_thread(get, name.kind, name.key, size)
-        if data is not None:  # else it was forgotten meanwhile, or damaged
+        if data is not None and await self._is_wanted(name, data):  # else forgotten, or damaged
             await self._wire.write(self._url, name, data)
         self._copied.add(short)
         self._waiting.pop(short, None)
+
+    async def _is_wanted(self, name: BlobId, data: bytes) -> bool:
+        """Tell whether bytes may take the place of those there: a false signature may not."""
+        if name.kind is not BlobKind.HEADER or not has_false_signature(data):
+            return True
+        return await self._wire.version(self._url, name.address) is None

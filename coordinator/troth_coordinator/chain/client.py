@@ -39,7 +39,7 @@ from troth_coordinator.chain.errors import (
     UnconfirmedError,
     UnreadableRecordError,
 )
-from troth_coordinator.chain.events import Event, EventReader
+from troth_coordinator.chain.events import Event, EventReader, creation_in
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.rpc import (
@@ -253,12 +253,13 @@ class CoordinatorClient:
         views = [self._reader.audit(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.key)
 
-    async def history(self, address: Pubkey, newest: int | None = None) -> list[Event]:
-        """Return our events of all transactions that name an account, oldest first.
+    async def history(self, address: Pubkey, run: Pubkey, newest: int | None = None) -> list[Event]:
+        """Return a run's events of all transactions that name an account, oldest first.
 
-        This is how an account is known that is closed. Transactions that the node has forgotten
-        are left out, and those of no known shape; `newest` bounds how many are read. Raises
-        EventsMissingError for a node that keeps transactions without their inner calls.
+        This is how an account is known that is closed. Of a run that was created again only the
+        newest life counts, where its creation names the account. Transactions that the node has
+        forgotten are left out, and those of no known shape; `newest` bounds how many are read.
+        Raises EventsMissingError for a node that keeps transactions without their inner calls.
         """
         found: list[Listed] = []
         last: Signature | None = None
@@ -266,28 +267,33 @@ class CoordinatorClient:
             found, last = found + page, page[-1].signature
             if newest is not None and len(found) >= newest:
                 break
-        return [
+        events = [
             event
             for listed in reversed(found[:newest])
             if not listed.has_failed
-            for event in await self.events_of(listed.signature) or ()
+            for event in await self.events_of(listed.signature, run) or ()
         ]
+        return events[creation_in(events) or 0 :]
 
-    async def events_of(self, signature: Signature) -> tuple[Event, ...] | None:
-        """Return our events of one transaction; None while the node has no record that we can read.
+    async def events_of(self, signature: Signature, run: Pubkey) -> tuple[Event, ...] | None:
+        """Return a run's events of a transaction; None while the node has no record to be read.
 
         Raises EventsMissingError as `history` does.
         """
         try:
-            found = await self.landed(signature)
+            found = await self.landed(signature, run)
         except UnreadableRecordError:
             return None
         return None if found is None else found[1]
 
     async def landed(
-        self, signature: Signature
+        self, signature: Signature, run: Pubkey
     ) -> tuple[TransactionRecord, tuple[Event, ...]] | None:
-        """Return record and our events; raises as `history`, and UnreadableRecordError."""
+        """Return the node's record of a transaction and a run's events in it.
+
+        Events of other runs are left out: a stranger may name any account in a transaction about a
+        run of his own. Raises as `history`, and UnreadableRecordError.
+        """
         record = await self.rpc.transaction(signature)
         if record is None:
             return None
@@ -297,7 +303,7 @@ class CoordinatorClient:
             raise MalformedReplyError("getTransaction", f"{signature}: {error.found}") from error
         if not parsed.is_complete:
             raise EventsMissingError(str(signature))
-        return record, parsed.events
+        return record, tuple(event for event in parsed.events if event.run == run)
 
     async def balance(self, address: Pubkey) -> int:
         """Return the lamports of an address, 0 where there is no account."""

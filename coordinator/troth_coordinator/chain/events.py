@@ -7,7 +7,7 @@ Next: event_types.py for the records, generated from the program's IDL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from troth_coordinator.chain.addresses import event_authority_address
@@ -16,10 +16,12 @@ from troth_coordinator.chain.errors import ArtifactError
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
 
-__all__ = ["EVENT_TAG", "Event", "EventReader", "ParsedEvents"]
+__all__ = ["CREATION", "EVENT_TAG", "Event", "EventReader", "ParsedEvents", "creation_in"]
 
 EVENT_TAG = (0x1D9A_CB51_2EA5_45E4).to_bytes(8, "little")
 """First bytes of an event call; Anchor fixes them."""
+CREATION = "RunCreated"
+"""The first event of a run. A closed run may be created again, with the same address."""
 _LENGTH_BYTES = 2
 
 
@@ -29,6 +31,12 @@ class ParsedEvents:
 
     events: tuple[Event, ...]
     is_complete: bool
+
+
+def creation_in(events: Sequence[Event]) -> int | None:
+    """Return the place of a run's newest creation among its events; None without one."""
+    places = (at for at, event in enumerate(events) if event.name == CREATION)
+    return max(places, default=None)
 
 
 class EventReader:

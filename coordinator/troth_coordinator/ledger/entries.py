@@ -11,9 +11,10 @@ is the borsh body of an event, as the chain hash takes it.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -22,7 +23,7 @@ from solders.signature import Signature
 
 from troth_coordinator.chain.codec import ProgramCodec
 from troth_coordinator.chain.errors import ArtifactError
-from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.events import CREATION, Event
 from troth_coordinator.ledger.errors import LedgerFileError
 
 MAX_LINE_BYTES: Final = 256 * 1024
@@ -95,6 +96,18 @@ class EntryReader:
             subject = f"slot of {entry.signature[:16]}…"
             raise LedgerFileError(subject, f"{other}, as in its event", entry.slot, _OTHER_FILE)
         return own
+
+    def from_creation(self, entry: Entry) -> Entry | None:
+        """Return an entry from the creation of our run in it on, without what is before.
+
+        None for an entry without one, or with one that cannot be read: its other readers say so.
+        """
+        for at in reversed(range(len(entry.events))):
+            name, body = entry.events[at]
+            with contextlib.suppress(LedgerFileError):
+                if name == CREATION and self._event(entry, name, body).run == self._run:
+                    return replace(entry, events=entry.events[at:])
+        return None
 
     def _event(self, entry: Entry, name: str, body: bytes) -> Event:
         from troth_coordinator.chain.event_types import EVENT_TYPES  # noqa: PLC0415  (0.05 s)

@@ -1,5 +1,8 @@
 """A ledger as a file of lines: append only, whole after a crash, read without holding it.
 
+A closed run may be created again under its address. Then the file goes on with the new life, and
+readers begin there: nothing that was ever kept is lost, and nothing is mixed.
+
 Owns: the first line, which names the run; a torn last line, which is cut off; what is proven.
 Never: appends an entry that the chain hash contradicts.
 Next: `entries.py` for a line, `history.py` for entries from an RPC node, `merge.py` for several.
@@ -10,6 +13,7 @@ A close proves what stands before it, and not what its own transaction says afte
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -32,6 +36,8 @@ LEDGER_FILE: Final = "ledger.jsonl"
 """The name of a ledger in the folder of a participant or of an archive, and in a store."""
 ASIDE: Final = ".before-repair"
 VERSION: Final = 1
+_CREATED, _CLOSED = b'["RunCreated",', b'["RunClosed",'
+"""How an event begins in a line."""
 _ANOTHER = "Name another file; nothing was changed."
 _FROM_ANOTHER = "Read the run's transactions from another RPC node."
 
@@ -80,8 +86,19 @@ class LedgerHead:
 
 
 @dataclass(frozen=True, slots=True)
+class _Life:
+    """Where the newest life of a run begins: after so many lines. `is_later`: not its first."""
+
+    num_lines: int
+    is_later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
-    """A ledger to read: its head, and its entries as a stream that begins anew each time."""
+    """A ledger to read: its head, and its entries as a stream that begins anew each time.
+
+    They are those of the run's newest life.
+    """
 
     path: Path
     head: LedgerHead
@@ -95,21 +112,64 @@ class Ledger:
     def entries(self) -> Iterator[Entry]:
         """Yield the entries; a torn last line is none. Raises LedgerFileError, OSError."""
         with _opened(self.path) as stream:
-            stream.readline(MAX_LINE_BYTES)
-            yield from (entry for _, entry in _lines(stream, str(self.path)))
+            life = self._seek_newest_life(stream)
+            found = _lines(stream, str(self.path), life.num_lines)
+            yield from self._begun(life, (entry for _, entry in found))
 
     def sound_entries(self) -> Iterator[Entry]:
         """Yield the entries that can be read, passing over damaged lines. Raises OSError."""
-        reader = self.head.reader()
+        with _opened(self.path) as stream:
+            life = self._seek_newest_life(stream)
+            yield from self._begun(life, self._sound(stream))
+
+    def signatures(self) -> Iterator[str]:
+        """Yield the signatures of all lives' entries that can be read. Raises OSError."""
         with _opened(self.path) as stream:
             stream.readline(MAX_LINE_BYTES)
-            for line in _chunks(stream):
-                try:
-                    entry = Entry.of_line(line, str(self.path))
-                    reader.events(entry)
-                except LedgerFileError:
-                    continue
-                yield entry
+            yield from (entry.signature for entry in self._sound(stream))
+
+    def created_slot(self) -> int | None:
+        """Return the slot of the newest creation; None where that is not here. Raises OSError."""
+        first = next(self.sound_entries(), None)
+        if first is None or self.head.reader().from_creation(first) is None:
+            return None
+        return first.slot
+
+    def has_earlier_life(self) -> bool:
+        """Tell whether the run was closed and created again. Raises OSError."""
+        with _opened(self.path) as stream:
+            return self._seek_newest_life(stream).is_later
+
+    def _seek_newest_life(self, stream: IO[bytes]) -> _Life:
+        """Go to the entry with the last creation after a close of the run, else to the first."""
+        start = at = len(stream.readline(MAX_LINE_BYTES))
+        found, is_closed, reader = _Life(1), False, self.head.reader()
+        for number, line in enumerate(_chunks(stream), start=1):
+            is_closed |= _CLOSED in line
+            if is_closed and _CREATED in line and _creates(reader, line):
+                start, found = at, _Life(number, is_later=True)
+            at += len(line)
+        stream.seek(start)
+        return found
+
+    def _begun(self, life: _Life, entries: Iterator[Entry]) -> Iterator[Entry]:
+        """Yield entries, the first one without what a transaction did before it created the run."""
+        first = next(entries, None)
+        if first is not None:
+            reader = self.head.reader()
+            yield (reader.from_creation(first) or first) if life.is_later else first
+        yield from entries
+
+    def _sound(self, stream: IO[bytes]) -> Iterator[Entry]:
+        """Yield the entries that can be read."""
+        reader = self.head.reader()
+        for line in _chunks(stream):
+            try:
+                entry = Entry.of_line(line, str(self.path))
+                reader.events(entry)
+            except LedgerFileError:
+                continue
+            yield entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,9 +367,15 @@ def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _lines(stream: IO[bytes], where: str) -> Iterator[tuple[int, Entry]]:
-    """Yield each whole line's length and entry; the last one may be torn."""
-    number = 1
+def _creates(reader: EntryReader, line: bytes) -> bool:
+    """Tell whether a line has the creation of the reader's run."""
+    with contextlib.suppress(LedgerFileError):
+        return reader.from_creation(Entry.of_line(line, "a ledger")) is not None
+    return False
+
+
+def _lines(stream: IO[bytes], where: str, number: int = 1) -> Iterator[tuple[int, Entry]]:
+    """Yield each whole line's length and entry, after so many lines; the last one may be torn."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
         if not line.endswith(b"\n"):

@@ -7,12 +7,16 @@ Next: `../rules/chain_hash.py` for the hashes.
 
 The chain shows its own hash at each close, so a false event is found at the end of its round. Later
 events are proven only by the hash of the Run account.
+
+A closed run may be created again under its address. Then the chain counts and hashes from the
+beginning, and so does the fold: it is that of the newest life.
 """
 
 from collections.abc import Iterable
 from typing import Self, TypeVar
 
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.chain.event_types_life import RunClosed, RunCreated
 from troth_coordinator.chain.event_types_rounds import Attested, PayloadCommitted, RoundClosed
 from troth_coordinator.ledger.errors import LedgerHashError, LedgerOrderError
 from troth_coordinator.rules.chain_hash import (
@@ -29,20 +33,23 @@ _READ_AGAIN = "Read the run's transactions from another RPC node, or merge anoth
 
 
 class Fold:
-    """The chain hash after the events so far, and the number of the next absorbed event."""
+    """The chain hash after the events so far, and the number of the next absorbed event.
+
+    `is_closed`: the run is. Nothing follows but its next creation.
+    """
 
     def __init__(self) -> None:
         self.hash: Digest = ZERO_DIGEST
         self.next_sequence = 0
+        self.is_closed = False
         self._commits: dict[int, Commit] = {}
         self._attestations: dict[int, Attestation] = {}
 
     def copied(self) -> Self:
         """Return another fold at the same point."""
         made = type(self)()
-        made.hash, made.next_sequence = self.hash, self.next_sequence
-        made._commits = dict(self._commits)
-        made._attestations = dict(self._attestations)
+        made._become(self)
+        made._commits, made._attestations = dict(self._commits), dict(self._attestations)
         return made
 
     def absorb(self, events: Iterable[Event]) -> None:
@@ -53,10 +60,16 @@ class Fold:
         made = self.copied()
         for event in events:
             made._take(event)
-        self.hash, self.next_sequence = made.hash, made.next_sequence
-        self._commits, self._attestations = made._commits, made._attestations
+        self._become(made)
+
+    def _become(self, other: Self) -> None:
+        self.hash, self.next_sequence = other.hash, other.next_sequence
+        self.is_closed = other.is_closed
+        self._commits, self._attestations = other._commits, other._attestations
 
     def _take(self, event: Event) -> None:
+        if self.is_closed:
+            self._begin_anew(event)
         match event:
             case PayloadCommitted():
                 commit = Commit(event.index, event.header_hash, event.root_vote)
@@ -69,6 +82,16 @@ class Fold:
             case _:
                 self._follow(event)
 
+    def _begin_anew(self, event: Event) -> None:
+        if not isinstance(event, RunCreated):
+            raise LedgerOrderError(
+                f"event {event.name} in slot {event.slot}",
+                "nothing after RunClosed but RunCreated",
+                event.name,
+                _READ_AGAIN,
+            )
+        self._become(type(self)())
+
     def _follow(self, event: Event) -> None:
         if event.kind is None or event.sequence != self.next_sequence:
             raise LedgerOrderError(
@@ -77,6 +100,7 @@ class Fold:
                 event.sequence,
                 _READ_AGAIN,
             )
+        self.is_closed = isinstance(event, RunClosed)
         self.hash = after_event(self.hash, event.sequence, event.kind, event.body)
         self.next_sequence += 1
 

@@ -50,15 +50,14 @@ async def entries_after(
             continue
         await asyncio.sleep(pause_seconds)
         try:
-            landed = await client.landed(signature)
+            landed = await client.landed(signature, run)
         except UnreadableRecordError:
             continue  # a stranger's, else the events that follow do not continue ours
         if landed is None:
             return
         record, events = landed
-        own = [event for event in events if event.run == run]
-        if own:
-            yield Entry.of(record.slot, signature, own)
+        if events:
+            yield Entry.of(record.slot, signature, events)
 
 
 @dataclass(slots=True)

@@ -210,7 +210,7 @@ class Soak:
         # The members go on while we read the chain's history: whatever counts is taken before.
         usage = tuple(zip(self._started, self._usage(), strict=True))
         traffic = evidence.all_traffic(self._ground, len(self._record.rounds))
-        events = await self._ground.client.history(self._ground.run)
+        events = await self._ground.client.history(self._ground.run, self._ground.run)
         seen = evidence.Seen(self._first, view, events, usage, traffic)
         return evidence.report(self._ground, self._record, seen)
 
