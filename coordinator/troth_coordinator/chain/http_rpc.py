@@ -66,8 +66,8 @@ PAGE_SIZE: Final = 250
 """Transactions that are listed at a time. A stranger's memos fill 24 kB of JSON for each: a page
 of a thousand would be larger than MAX_REPLY_BYTES."""
 VERSIONS: Final = (0, 127)
-"""Of transactions, the newest that is asked for: one that every provider takes, then, where a node
-does not show a transaction for its version, the highest that the format has room for."""
+"""The newest version of transactions that is asked for: first one that every provider takes. The
+second is the highest that there can be, for a transaction that a node does not show otherwise."""
 UNSUPPORTED_VERSION, INVALID_PARAMS = -32_015, -32_602
 """Codes of an RPC node that does not show a transaction, or takes no request for such a version."""
 _SIMULATE: Final = {"encoding": "base64", "commitment": "confirmed", "sigVerify": True}
