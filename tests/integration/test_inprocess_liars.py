@@ -30,6 +30,7 @@ LAYOUT = program_layout()
 SLOT_SECONDS = 0.4
 NAMES = ("ada", "bob", "cyd")
 LASTS_SLOTS = 90
+SOME_SLOTS = 10
 NUM_ROUNDS = 10
 
 
@@ -89,6 +90,18 @@ def vanished(one):
     return lambda account: None if account is not None and not account.data else account
 
 
+def root_to_come(one):
+    """The stored weights are those of a round that is far ahead."""
+    return run_field("root_round", 1_000, 8)
+
+
+def restart_to_come(one):
+    """The weights from which the run restarted are those of a round that is far ahead."""
+    before = run_field("restart_round", 4, 8)
+    root = run_field("restart_root_round", 1_000, 8)
+    return lambda account: before(root(account))
+
+
 LIES = {one.__name__: one for one in (finished, left, barred, replaced, poor, vanished)}
 
 
@@ -98,6 +111,8 @@ class Story:
 
     factory: RunFactory
     num_nodes: int
+    lasts_slots: int = LASTS_SLOTS
+    from_round: int = 3
     nodes: dict[str, list[Weather]] = field(default_factory=dict)
 
     def wrap(self, one, ports):
@@ -116,7 +131,7 @@ class Story:
         await self.run.runtime.wait()
 
     def on_slot(self, slot):
-        if slot == self.first + LASTS_SLOTS:
+        if slot == self.first + self.lasts_slots:
             self.nodes["ada"][0].heal()
 
     async def play(self, alter_of):
@@ -124,7 +139,7 @@ class Story:
             self.run = await self.factory.create(NUM_ROUNDS, **NO_AUDITS, case_slots=20)
             self.run.wrap = self.wrap
             await start_members(self.run, NAMES)
-            await until_round(self.run, 3)
+            await until_round(self.run, self.from_round)
             self.first = self.run.chain.slot
             self.run.on_slot.append(self.on_slot)
             self.nodes["ada"][0].alter = alter_of(member(self.run, "ada"))
@@ -144,8 +159,9 @@ def per_account(alter):
 
 @pytest.fixture
 def play(data, tmp_path):
-    def begin(num_nodes, alter_of):
-        return fake_time.run(Story(RunFactory(data, tmp_path), num_nodes).play(alter_of))
+    def begin(num_nodes, alter_of, **about):
+        story = Story(RunFactory(data, tmp_path), num_nodes, **about)
+        return fake_time.run(story.play(alter_of))
 
     return begin
 
@@ -157,4 +173,14 @@ def test_what_one_of_two_nodes_says_alone_ends_nobody(play, lie):
     assert not {entry.status for entry in entries} & {Status.LEFT, Status.BARRED, Status.JAILED}
     assert {entry.stake for entry in entries} == {run.settings.chain.min_stake_lamports}
     assert not events_of(run, "ada", "leaving")
+    assert 0 in included(run, "bob")[NUM_ROUNDS - 1], "it takes part again"
+
+
+@pytest.mark.long(reason="a whole run of ten rounds for each lie")
+@pytest.mark.parametrize(("lie", "from_round"), [(root_to_come, 0), (restart_to_come, 3)])
+def test_rounds_to_come_that_a_node_makes_up_hold_up_nobody_for_good(play, lie, from_round):
+    about = {"from_round": from_round, "lasts_slots": SOME_SLOTS}
+    run, entries = play(2, lambda one: per_account(lie(one)), **about)
+    assert not {entry.status for entry in entries} & {Status.LEFT, Status.BARRED, Status.JAILED}
+    assert {entry.stake for entry in entries} == {run.settings.chain.min_stake_lamports}
     assert 0 in included(run, "bob")[NUM_ROUNDS - 1], "it takes part again"

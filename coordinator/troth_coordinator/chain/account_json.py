@@ -14,7 +14,7 @@ from typing import Final
 import zstandard
 from solders.pubkey import Pubkey
 
-from troth_coordinator.chain.rpc import Account
+from troth_coordinator.chain.rpc import MAX_SLOT, Account
 
 ENCODING: Final = "base64+zstd"
 """Of a run's accounts most bytes are zero: a roster of eight shrinks to a tenth."""
@@ -88,8 +88,8 @@ def _decompressed(data: bytes, max_bytes: int) -> bytes:
 
 def _slot(result: dict[str, dict[str, int]]) -> int:
     slot = result["context"]["slot"]
-    if type(slot) is not int or slot < 0:
-        raise TypeError(f"expected a slot, found {slot!r:.80}")
+    if type(slot) is not int or not 0 <= slot <= MAX_SLOT:
+        raise TypeError(f"expected a slot of at most 63 bits, found {slot!r:.80}")
     return slot
 
 

@@ -51,6 +51,7 @@ from troth_coordinator.chain.rpc import (
     TransactionRecord,
     made_by_program,
 )
+from troth_coordinator.chain.run_checks import check_run
 from troth_coordinator.chain.sender import ConfirmedTransaction, Sender, SendPolicy, Sleeper
 from troth_coordinator.rules.audit_view import AuditKey, AuditView
 from troth_coordinator.rules.ids import Slot
@@ -200,15 +201,10 @@ class CoordinatorClient:
 
     async def read_rounds(self, run: Pubkey, rounds: Sequence[int]) -> list[RoundView | None]:
         """Read up to 100 rounds; None for one that the ring no longer (or not yet) holds."""
-        if run not in self._last_seen:
-            await self.read_run(run)
-        at = RunAddresses(run, self._last_seen[run][1], self.program_id)
+        at = await self._addresses(run)
         addresses = [at.round(round_) for round_ in rounds]
         _slot, accounts = await self.rpc.get_accounts(addresses)
-        return [
-            self._round(address, account, round_)
-            for address, account, round_ in zip(addresses, accounts, rounds, strict=True)
-        ]
+        return [self._round(*one) for one in zip(addresses, accounts, rounds, strict=True)]
 
     async def read_audits(
         self, run: Pubkey, keys: Sequence[tuple[int, int, int]]
@@ -222,9 +218,7 @@ class CoordinatorClient:
         self, run: Pubkey, rounds: Sequence[int], keys: Sequence[AuditKey]
     ) -> tuple[RunView, list[RoundView | None], list[AuditView | None]]:
         """Read a run, and rounds and audits of it, at one slot; more than 99 in several calls."""
-        if run not in self._last_seen:
-            await self.read_run(run)
-        at = RunAddresses(run, self._last_seen[run][1], self.program_id)
+        at = await self._addresses(run)
         addresses = [
             *(at.round(round_) for round_ in rounds),
             *(audit_address(run, *key, self.program_id) for key in keys),
@@ -235,16 +229,11 @@ class CoordinatorClient:
             chosen = [run, *addresses[first : first + most]]
             _slot, (run_account, *found) = await self.rpc.get_accounts(chosen)
             accounts += found
+        num = len(rounds)
         return (
             self._seen(run, run_account),
-            [
-                self._round(address, account, round_)
-                for address, account, round_ in zip(addresses, accounts, rounds, strict=False)
-            ],
-            [
-                self._audit(address, account)
-                for address, account in list(zip(addresses, accounts, strict=True))[len(rounds) :]
-            ],
+            [self._round(*one) for one in zip(addresses, accounts, rounds, strict=False)],
+            [self._audit(*one) for one in zip(addresses[num:], accounts[num:], strict=True)],
         )
 
     async def find_audits(self, run: Pubkey) -> list[AuditView]:
@@ -367,9 +356,16 @@ class CoordinatorClient:
         if made is None:
             raise AccountMissingError("Run", str(run))
         view = self._reader.run(run, made)
+        check_run(view)
         self._last_seen[run] = (view.round, view.params.ring)
         self.pricing.epoch.begin(view.epoch)
         return view
+
+    async def _addresses(self, run: Pubkey) -> RunAddresses:
+        """Return the addresses of a run, which is read where it was not seen yet."""
+        if run not in self._last_seen:
+            await self.read_run(run)
+        return RunAddresses(run, self._last_seen[run][1], self.program_id)
 
     def _participant(self, address: Pubkey, account: Account | None) -> ParticipantView | None:
         made = made_by_program(account)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from solders.hash import Hash
 from solders.pubkey import Pubkey
@@ -24,6 +24,8 @@ Finality = Literal["processed", "confirmed", "finalized"]
 
 MAX_ACCOUNTS_PER_CALL = 100
 """getMultipleAccounts answers at most this many keys."""
+MAX_SLOT: Final = 2**63 - 1
+"""No chain gets to a later slot. Windows and pauses can be added to it within 64 bits."""
 MAX_FEE_ACCOUNTS = 128
 """getRecentPrioritizationFees takes at most this many keys."""
 

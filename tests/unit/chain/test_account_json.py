@@ -44,6 +44,13 @@ def test_accounts_are_read_in_both_encodings():
     assert [one and one.data for one in found] == [b"ab", None, b"c"]
 
 
+@pytest.mark.parametrize("slot", [-1, 2**63, 2**64, 10**400, 5.0, True, None], ids=str)
+def test_a_slot_that_no_chain_gets_to_is_refused(slot):
+    text = json.dumps({"result": {"context": {"slot": slot}, "value": []}})
+    with pytest.raises(TypeError, match="expected a slot"):
+        AccountsText(text).at_slot()
+
+
 @pytest.mark.parametrize("size", [LIMIT + 1, 1 << 30], ids=["one too many", "a gigabyte"])
 def test_a_small_answer_does_not_unfold_to_a_large_one(size):
     text = folded_zeros(size)

@@ -1,0 +1,80 @@
+"""A run that the program cannot have written is refused, and nothing of it is remembered."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from support.program.rounds import RoundDriver
+
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES
+from troth_coordinator.chain.errors import AccountValueError
+from troth_coordinator.chain.layouts import program_layout
+from troth_localnet.direct import DirectRpc
+
+LAYOUT = program_layout()
+
+
+class Liar(DirectRpc):
+    """Shows other bytes at one place of the run while it lies, and counts its answers."""
+
+    def __init__(self, chain, field, value):
+        super().__init__(chain)
+        self.field, self.value = field, value
+        self.lies = False
+        self.num_answers = 0
+
+    async def get_accounts(self, addresses):
+        self.num_answers += 1
+        slot, found = await super().get_accounts(addresses)
+        return slot, [self._shown(account) for account in found]
+
+    def _shown(self, account):
+        is_run = account is not None and len(account.data) == LAYOUT.accounts["Run"].size
+        if not (self.lies and is_run):
+            return account
+        outer, _, inner = self.field.partition(".")
+        place = DISCRIMINATOR_BYTES + LAYOUT.field("Run", outer).offset
+        place += LAYOUT.field("Params", inner).offset if inner else 0
+        end = place + len(self.value)
+        return replace(account, data=account.data[:place] + self.value + account.data[end:])
+
+
+@pytest.fixture(scope="module")
+def driver():
+    made = RoundDriver(4, max_rounds=12, checkpoint_every=3, keep_rounds=2)
+    made.start()
+    made.play(2)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("params.ring", bytes(2), "at least 1"),
+        ("root_round", (1_000).to_bytes(8, "little"), "at most round, 2"),
+        ("restart_round", (3).to_bytes(8, "little"), "at most round, 2"),
+        ("restart_root_round", (1_000).to_bytes(8, "little"), "at most restart_round, 0"),
+    ],
+)
+def test_a_client_goes_on_when_a_node_tells_the_truth_again(driver, field, value, expected):
+    """The only node: one answer of it blinded a client for ever, with both nodes of two honest."""
+    liar = Liar(driver.chain, field, value)
+    client = CoordinatorClient(liar)
+
+    async def look():
+        return (await client.snapshot(driver.at.run)).run.round
+
+    async def story():
+        assert await look() == 2
+        liar.lies = True
+        for _ in range(2):
+            before = liar.num_answers
+            with pytest.raises(AccountValueError, match=expected):
+                await look()
+            assert liar.num_answers > before, "the node is asked again"
+        liar.lies = False
+        assert await look() == 2
+        assert (await client.read_rounds(driver.at.run, [1]))[0].round == 1
+
+    asyncio.run(story())
