@@ -198,14 +198,14 @@ async def test_a_payment_without_a_window_is_never_signed_twice_at_once():
 async def test_the_cap_of_an_epoch_is_told_once_and_sends_go_on_without_priority():
     world = paying("fixed:1000000", cap=10_000, epoch_cap=15_000)
     alice = world.wallet("alice")
-    world.epoch.begin(3)
+    world.epoch.begin(3, 0.0, 60.0)
     for _ in range(4):
         await world.client.send([pay(alice)], [alice])
     lamports = [one for _, one in world.offered]
     assert lamports[0] > 0 and lamports[-1] == 0
     assert sum(lamports) == world.epoch.spent <= 15_000
     assert [epoch for epoch, _ in world.capped] == [3]
-    world.epoch.begin(4)
+    world.epoch.begin(4, 60.0, 60.0)
     await world.client.send([pay(alice)], [alice])
     assert world.offered[-1][1] == world.epoch.spent > 9_000
 

@@ -102,6 +102,19 @@ def restart_to_come(one):
     return lambda account: before(root(account))
 
 
+def at_the_end(one):
+    """The run is at its last round, and so are its stored weights, which nobody has."""
+    last = {"round": NUM_ROUNDS, "root_round": NUM_ROUNDS, "next_checkpoint_round": 2 * NUM_ROUNDS}
+    alters = [run_field(name, value, 8) for name, value in last.items()]
+
+    def alter(account):
+        for field_alter in alters:
+            account = field_alter(account)
+        return account
+
+    return alter
+
+
 LIES = {one.__name__: one for one in (finished, left, barred, replaced, poor, vanished)}
 
 
@@ -177,10 +190,15 @@ def test_what_one_of_two_nodes_says_alone_ends_nobody(play, lie):
 
 
 @pytest.mark.long(reason="a whole run of ten rounds for each lie")
-@pytest.mark.parametrize(("lie", "from_round"), [(root_to_come, 0), (restart_to_come, 3)])
-def test_rounds_to_come_that_a_node_makes_up_hold_up_nobody_for_good(play, lie, from_round):
+@pytest.mark.parametrize(
+    ("lie", "from_round", "num_nodes"),
+    [(root_to_come, 0, 2), (restart_to_come, 3, 2), (at_the_end, 0, 1), (at_the_end, 0, 2)],
+)
+def test_rounds_to_come_that_a_node_makes_up_hold_up_nobody_for_good(
+    play, lie, from_round, num_nodes
+):
     about = {"from_round": from_round, "lasts_slots": SOME_SLOTS}
-    run, entries = play(2, lambda one: per_account(lie(one)), **about)
+    run, entries = play(num_nodes, lambda one: per_account(lie(one)), **about)
     assert not {entry.status for entry in entries} & {Status.LEFT, Status.BARRED, Status.JAILED}
     assert {entry.stake for entry in entries} == {run.settings.chain.min_stake_lamports}
     assert 0 in included(run, "bob")[NUM_ROUNDS - 1], "it takes part again"

@@ -74,6 +74,8 @@ async def get_ready(replay: Replay, view: NetworkView) -> None:
         if not is_due or is_ready_for(entry, run):
             return
         await replay.load_stored_root(view)
+        if replica.round != run.root_round:
+            return  # another root is stored by now, or the view was false
         round_ = run.root_round
     else:
         round_ = run.round

@@ -8,6 +8,7 @@ only when the chain names its root.
 Next: `verified.py`; `restore.py` for weights of others; `participant/rounds.py` calls this.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from troth_client.network.chain import RunChain
@@ -33,6 +34,8 @@ from troth_coordinator.chain.agreement import check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
 
+Target = Callable[[RunView], RoundIndex]
+"""The round to which a run asks us to go, as each view shows it."""
 MOST_REPLAYS = 2
 """How often a round is replayed when each time gives another root."""
 
@@ -121,12 +124,12 @@ class Replay:
     async def load_stored_root(self, view: NetworkView) -> None:
         """Bring the replica to the weights of the run's stored root, as Warmup asks.
 
-        Raises RootDisputeError if replay gives another root, LaggingError if it can neither be
-        replayed nor fetched, and what `Restore.newest` raises.
+        It may be a newer one than `view` shows. Raises RootDisputeError if replay gives another
+        root, LaggingError if it can neither be replayed nor fetched, and what `Restore.newest`
+        raises.
         """
-        await self._go_to(view, view.run.root_round)
-        if self.state.replica.round == view.run.root_round:  # else a newer one is stored by now
-            await check_root(self, view.run.root)
+        view = await self._go_to(view, _root_round)
+        await check_root(self, view.run.root)
 
     async def to_round(self, round_: int) -> bytes:
         """Load the last verified state and apply the chain's bitmaps up to a round.
@@ -226,9 +229,15 @@ class Replay:
         return is_restarted and replica.round <= run.restart_round <= target
 
     async def _cross_restart(self, view: NetworkView) -> None:
-        """Take the weights of the checkpoint that the run restarted from after Halted."""
-        run, state = view.run, self.state
-        await self._go_to(view, run.restart_root_round)
+        """Take the weights of the checkpoint that the run restarted from after Halted.
+
+        Nothing is taken where a view shows another restart by then, or none: the caller looks anew.
+        """
+        state, expected = self.state, view.run.restart_round
+        view = await self._go_to(view, _restart_root_round)
+        run = view.run
+        if run.restart_round != expected or not self._must_cross(run, expected):
+            return
         cursor = run.cursor
         if run.round != run.restart_round:
             account = await self.chain.read_round(run.restart_round)
@@ -240,20 +249,30 @@ class Replay:
         state.save_weights()
         state.events.emit("restarted", round=run.restart_round, root_round=run.restart_root_round)
 
-    async def _go_to(self, view: NetworkView, round_: RoundIndex) -> None:
-        """Rewind, load or replay until the replica is at the start of a closed or stored round."""
-        is_there = await self._is_rewound(round_)
-        if (
-            not is_there
-            and round_ < self.state.replica.round
-            and not await self._load(view, round_)
-        ):
-            if round_ != view.run.root_round:
-                raise out_of_ring(round_, view)
-            await self.restore.newest(view)
-        while self._is_behind(view.run, round_):
-            await self._advance(view, round_)
+    async def _go_to(self, view: NetworkView, target: Target) -> NetworkView:
+        """Rewind, load or replay to the start of a round; return the view that names it last.
+
+        The round is read off each view: what one RPC node showed once is followed no longer. A way
+        to a root that is stored never crosses the restart, for it began there or before.
+        """
+        while True:
+            round_ = target(view.run)
+            if self.state.replica.round >= round_:
+                await self._go_back(view, round_)
+            if self._is_behind(view.run, round_):
+                await self._advance(view, round_)
+            elif self.state.replica.round == round_:
+                return view
             view = await self.chain.look()
+
+    async def _go_back(self, view: NetworkView, round_: RoundIndex) -> None:
+        """Rewind to a round, or load it, or the newest checkpoint where it is that of the round."""
+        is_there = await self._is_rewound(round_)
+        if is_there or round_ == self.state.replica.round or await self._load(view, round_):
+            return
+        if round_ != view.run.root_round:
+            raise out_of_ring(round_, view)
+        await self.restore.newest(view)
 
     async def _is_rewound(self, round_: RoundIndex) -> bool:
         """Rewind to a round that is kept; tell whether that could be done."""
@@ -270,6 +289,14 @@ class Replay:
         if isinstance(included, RoundView):
             included = included.included
         return included is not None and self.chain.is_in(included)
+
+
+def _root_round(run: RunView) -> RoundIndex:
+    return run.root_round
+
+
+def _restart_root_round(run: RunView) -> RoundIndex:
+    return run.restart_root_round
 
 
 @timed("check")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -65,6 +66,9 @@ from troth_coordinator.rules.view import (
 
 __all__ = ["ConfirmedTransaction", "CoordinatorClient", "SendPolicy", "Sleeper"]
 
+MOST_READS: Final = 4
+"""A round may open between two reads; a node that shows others at each of so many is broken."""
+
 
 class CoordinatorClient:
     """Reads and writes one program through one Rpc. Methods raise ChainError and its kin.
@@ -113,21 +117,19 @@ class CoordinatorClient:
 
         One getMultipleAccounts; a second one only where the round is neither the hint nor, without
         a hint, the one seen last (and on the first). Raises AccountMissingError without such a run
-        or roster.
+        or roster, MalformedReplyError for a node that shows another round at each read.
         """
-        if run not in self._last_seen:
-            await self.read_run(run)
-        elif round_hint is not None:
-            self._last_seen[run] = (round_hint, self._last_seen[run][1])
-        while True:
-            round_, ring = self._last_seen[run]
-            at = RunAddresses(run, ring, self.program_id)
-            previous = at.round(round_ - 1) if round_ > 0 else at.round(round_)
-            keys = [run, at.roster, at.round(round_), previous]
+        at = await self._addresses(run)
+        round_ = self._last_seen[run][0] if round_hint is None else round_hint
+        for _read in range(MOST_READS):
+            keys = [run, at.roster, at.round(round_), at.round(max(0, round_ - 1))]
             slot, (run_account, roster_account, *rounds) = await self.rpc.get_accounts(keys)
             view = self._seen(run, run_account)
-            if (view.round, view.params.ring) == (round_, ring):
+            if (view.round, view.params.ring) == (round_, at.ring):
                 break
+            round_, at = view.round, RunAddresses.of(view, self.program_id)
+        else:
+            raise MalformedReplyError("getMultipleAccounts", f"{MOST_READS} rounds in a row")
         if roster_account is None:
             raise AccountMissingError("Roster", str(at.roster))
         return NetworkView(
@@ -183,7 +185,7 @@ class CoordinatorClient:
 
     async def find_participants(self, run: Pubkey) -> list[ParticipantView]:
         """Read every Participant account of a run, also of those who have left."""
-        found = await self._of_kind("Participant", [_run_filter(run)])
+        found = await self._of_kind("Participant", [_run_filter("Participant", run)])
         return [self._reader.participant(address, account) for address, account in found]
 
     async def read_checkpoint(self, run: Pubkey, round_: int) -> CheckpointView | None:
@@ -195,7 +197,7 @@ class CoordinatorClient:
 
     async def find_checkpoints(self, run: Pubkey) -> list[CheckpointView]:
         """Read all checkpoints of a run, oldest first."""
-        found = await self._of_kind("Checkpoint", [_run_filter(run)])
+        found = await self._of_kind("Checkpoint", [_run_filter("Checkpoint", run)])
         views = [self._reader.checkpoint(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.round)
 
@@ -238,7 +240,7 @@ class CoordinatorClient:
 
     async def find_audits(self, run: Pubkey) -> list[AuditView]:
         """Read all open audits and cases of a run, by round, target and kind."""
-        found = await self._of_kind("Audit", [_field_filter("Audit", run)])
+        found = await self._of_kind("Audit", [_run_filter("Audit", run)])
         views = [self._reader.audit(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.key)
 
@@ -358,7 +360,7 @@ class CoordinatorClient:
         view = self._reader.run(run, made)
         check_run(view)
         self._last_seen[run] = (view.round, view.params.ring)
-        self.pricing.epoch.begin(view.epoch)
+        self.pricing.begin(view)
         return view
 
     async def _addresses(self, run: Pubkey) -> RunAddresses:
@@ -390,11 +392,7 @@ class CoordinatorClient:
         return await self.rpc.get_program_accounts(self.program_id, chosen)
 
 
-def _field_filter(kind: str, run: Pubkey) -> BytesAt:
-    """Match accounts of a run by the offset that the program exported."""
-    return BytesAt(DISCRIMINATOR_BYTES + program_layout().field(kind, "run").offset, bytes(run))
-
-
-def _run_filter(run: Pubkey) -> BytesAt:
-    """Match Participant and Checkpoint accounts of a run: version and bump come before it."""
-    return BytesAt(8 + 2, bytes(run))
+def _run_filter(kind: str, run: Pubkey) -> BytesAt:
+    """Match accounts of a run. Participants and checkpoints have it behind version and bump."""
+    offset = program_layout().field(kind, "run").offset if kind == "Audit" else 2
+    return BytesAt(DISCRIMINATOR_BYTES + offset, bytes(run))

@@ -7,6 +7,7 @@ Next: priority.py for the arithmetic; sender.py, which signs and settles.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -19,8 +20,10 @@ from troth_coordinator.chain.priority import (
     PriorityKind,
     PriorityPolicy,
     lamports_of,
+    least_epoch_seconds,
 )
 from troth_coordinator.chain.rpc import MAX_FEE_ACCOUNTS, Rpc
+from troth_coordinator.rules.view import RunView
 
 CapReport = Callable[[EpochLamports], None]
 """Told once in an epoch that its cap limits what is offered."""
@@ -32,16 +35,21 @@ def _tell_nobody(_epoch: EpochLamports) -> None:
 
 @dataclass(slots=True)
 class Pricing:
-    """The priority fees of one process under one policy."""
+    """The priority fees of one process under one policy. clock: seconds that only grow."""
 
     rpc: Rpc
     policy: PriorityPolicy = field(default_factory=PriorityPolicy)
     report: CapReport = _tell_nobody
+    clock: Callable[[], float] = time.monotonic
     epoch: EpochLamports = field(init=False)
     _reported_epoch: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.epoch = EpochLamports(self.policy.epoch_cap_lamports)
+
+    def begin(self, run: RunView) -> None:
+        """Count anew where a run that was read is in a later epoch than the one counted."""
+        self.epoch.begin(run.epoch, self.clock(), least_epoch_seconds(run.params))
 
     async def price(self, instructions: Sequence[Instruction], units: int, level: int) -> int:
         """Return the price of a send so urgent, in micro-lamports per compute unit."""

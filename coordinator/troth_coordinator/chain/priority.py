@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Final
 
 from troth_coordinator.chain.errors import PriorityPolicyError
+from troth_coordinator.rules.params_view import ParamsView
 
 MICRO: Final = 1_000_000
 """Micro-lamports in a lamport; prices are in micro-lamports per compute unit."""
@@ -31,6 +32,9 @@ RAISE: Final = 4
 LAST_LEVEL: Final = 3
 PER_TRANSACTION_LAMPORTS: Final = 100_000
 PER_EPOCH_LAMPORTS: Final = 10_000_000
+LEAST_EPOCH_SECONDS: Final = 600.0
+SLOT_SECONDS: Final = 0.4
+"""The length of a slot on the public clusters."""
 DEFAULT_POLICY: Final = "percentile:75"
 """The policy of `troth join` where none is named."""
 MAX_PRICE: Final = 2**64 - 1
@@ -134,6 +138,16 @@ def lamports_of(price: int, units: int) -> int:
     return -(-price * units // MICRO)
 
 
+def least_epoch_seconds(params: ParamsView) -> float:
+    """Return how long the cap of an epoch lasts at least: a quarter of the windows of its rounds.
+
+    Phases end early where all are in time, so an epoch may be shorter than its windows. Ten minutes
+    where a quarter is less: a node may make up parameters as well.
+    """
+    slots = params.rounds_per_epoch * (params.commit_slots + params.attest_slots) // 4
+    return max(LEAST_EPOCH_SECONDS, slots * SLOT_SECONDS)
+
+
 def _forget(_epoch: EpochLamports) -> None:
     return
 
@@ -142,11 +156,13 @@ def _forget(_epoch: EpochLamports) -> None:
 class EpochLamports:
     """The lamports for priority of one epoch: what was paid, and what sends under way may cost.
 
-    on_paid: told whenever something was paid.
+    begun_at: when the count began, in seconds of a clock of ours. on_paid: told whenever something
+    was paid.
     """
 
     cap: int
     epoch: int = -1
+    begun_at: float = 0.0
     spent: int = 0
     held: int = 0
     on_paid: Callable[[EpochLamports], None] = _forget
@@ -156,10 +172,18 @@ class EpochLamports:
         """Lamports that may still be offered."""
         return max(0, self.cap - self.spent - self.held)
 
-    def begin(self, epoch: int) -> None:
-        """Count anew if the run is in another epoch."""
-        if epoch > self.epoch:
-            self.epoch, self.spent = epoch, 0
+    def begin(self, epoch: int, now: float, least_seconds: float) -> None:
+        """Count anew if the run is in a later epoch, and the one that is counted can be over.
+
+        A node may make epochs up. So no count is shorter than `least_seconds`, and an earlier epoch
+        corrects the number alone.
+        """
+        if self.epoch < 0:
+            self.epoch, self.begun_at = epoch, now
+        elif epoch < self.epoch:
+            self.epoch = epoch
+        elif epoch > self.epoch and now - self.begun_at >= least_seconds:
+            self.epoch, self.begun_at, self.spent = epoch, now, 0
 
     def hold(self, lamports: int) -> None:
         """Set lamports aside for bytes that are handed over."""

@@ -1,5 +1,7 @@
 """Prices of priority: never above a cap, never lower nearer to the deadline, nothing for none."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,14 +12,20 @@ from troth_coordinator.chain.priority import (
     FLOOR,
     FULL_WINDOW,
     LAST_LEVEL,
+    LEAST_EPOCH_SECONDS,
     MAX_PRICE,
     EpochLamports,
     PriorityKind,
     PriorityPolicy,
     lamports_of,
+    least_epoch_seconds,
     level_of,
     percentile,
 )
+from troth_coordinator.rules.params import ChainParams
+
+LEAST = 60.0
+"""Seconds that the count of an epoch lasts at least."""
 
 FIXED, SHARE = PriorityKind.FIXED, PriorityKind.PERCENTILE
 prices = st.lists(st.integers(0, 10**9), max_size=200)
@@ -139,15 +147,42 @@ def test_an_unknown_policy_is_refused_with_those_there_are(text):
 
 def test_the_lamports_of_an_epoch():
     epoch = EpochLamports(100)
-    epoch.begin(3)
+    epoch.begin(3, 0.0, LEAST)
     epoch.hold(40)
     epoch.hold(50)
     assert epoch.left == 10
     epoch.settle(40, 0)
     epoch.settle(50, 50)
     assert_fields(epoch, spent=50, held=0, left=50)
-    epoch.begin(2)
-    epoch.begin(3)
+    epoch.begin(2, 1.0, LEAST)
+    epoch.begin(3, 2.0, LEAST)
     assert epoch.spent == 50, "an older view of the run starts no epoch"
-    epoch.begin(4)
+    epoch.begin(4, LEAST, LEAST)
     assert_fields(epoch, spent=0, left=100)
+
+
+def test_epochs_that_a_node_makes_up_renew_no_cap_before_one_can_be_over():
+    """Each answer shows a newer epoch; in ten times the least length of one, ten caps are paid."""
+    epoch, paid = EpochLamports(100), 0
+    for second in range(10 * int(LEAST)):
+        epoch.begin(1_000 + second, float(second), LEAST)
+        paid += epoch.left
+        epoch.settle(0, epoch.left)
+    assert paid == 10 * 100
+
+
+def test_a_false_epoch_does_not_hold_up_the_next_true_one():
+    epoch = EpochLamports(100)
+    epoch.begin(2**64 - 2, 0.0, LEAST)
+    epoch.settle(0, 100)
+    epoch.begin(3, 1.0, LEAST)
+    assert_fields(epoch, "the number is corrected, the count is not", epoch=3, left=0)
+    epoch.begin(4, 1.0 + LEAST, LEAST)
+    assert_fields(epoch, epoch=4, left=100)
+
+
+def test_a_cap_lasts_a_quarter_of_the_windows_of_an_epoch():
+    params = ChainParams.public().to_view()
+    assert least_epoch_seconds(params) == 500 * (150 + 125) // 4 * 0.4
+    short = replace(params, rounds_per_epoch=1, commit_slots=1, attest_slots=1)
+    assert least_epoch_seconds(short) == LEAST_EPOCH_SECONDS

@@ -8,7 +8,7 @@ from troth_coordinator.chain.priority import EpochLamports
 
 def started(folder, epoch):
     found = EpochLamports(cap=10_000)
-    found.begin(epoch)
+    found.begin(epoch, 0.0, 60.0)
     keep_spent(folder, found)
     return found
 
