@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from solders.account import Account
-from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
+from solders.solders import LiteSVM
 from solders.system_program import ID as SYSTEM_PROGRAM
 
 from troth_localnet.errors import ProgramImageError

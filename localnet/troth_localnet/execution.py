@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from solders.account import Account
-from solders.litesvm import LiteSVM
 from solders.pubkey import Pubkey
+from solders.solders import LiteSVM
 from solders.transaction import VersionedTransaction
 from solders.transaction_metadata import (
     FailedTransactionMetadata,
@@ -71,9 +71,9 @@ class Executor:
         self._svm = svm
         # Signatures are checked once by the caller, age and duplicates against 150 blocks;
         # LiteSVM would check each run again, and against its newest blockhash only.
-        svm.with_sigverify(False)
-        svm.with_blockhash_check(False)
-        svm.with_transaction_history(0)
+        svm.set_sigverify(False)
+        svm.set_blockhash_check(False)
+        svm.set_transaction_history(0)
 
     def simulate(self, transaction: VersionedTransaction, keys: AccountKeys) -> Outcome:
         """Run without keeping anything. Signatures are not looked at."""

@@ -18,10 +18,10 @@ from typing import Final, Protocol
 from solders.account import Account
 from solders.hash import Hash
 from solders.keypair import Keypair
-from solders.litesvm import LiteSVM
 from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.solders import LiteSVM
 from solders.system_program import ID as SYSTEM_PROGRAM
 from solders.system_program import TransferParams, transfer
 from solders.transaction import VersionedTransaction
@@ -59,6 +59,7 @@ class ChainConfig:
     - slot_milliseconds: growth of the unix time on chain per slot.
     - genesis_unix_timestamp: unix time of slot 0, in seconds.
     - num_transactions_kept, num_blocks_kept: length of the history.
+    - has_token_programs: SPL's programs for tokens and memos, which cost half of a start.
     """
 
     seed: bytes = b""
@@ -67,6 +68,7 @@ class ChainConfig:
     skip: SkipRule = skip_none
     num_transactions_kept: int = 50_000
     num_blocks_kept: int = 20_000
+    has_token_programs: bool = True
 
 
 class ChainObserver(Protocol):
@@ -81,12 +83,22 @@ class ChainObserver(Protocol):
         ...
 
 
+def _machine(has_token_programs: bool) -> LiteSVM:
+    machine = LiteSVM.default()
+    machine.set_builtins(None)
+    machine.set_sysvars()
+    machine.set_precompiles(None)
+    if has_token_programs:
+        machine.set_spl_programs()
+    return machine
+
+
 class Chain:
     """One chain of one leader; `ChainConfig` has its settings."""
 
     def __init__(self, config: ChainConfig | None = None) -> None:
         self.config = config or ChainConfig()
-        self._svm = LiteSVM()
+        self._svm = _machine(self.config.has_token_programs)
         self._executor = Executor(self._svm)
         self.accounts = Accounts(self._svm)
         self.history = History(self.config.num_transactions_kept)

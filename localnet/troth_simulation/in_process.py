@@ -128,7 +128,7 @@ class InProcessRun:
         `given` weights are its start, as the config says; a member `has_start` if they lie on its
         own machine.
         """
-        chain = Chain(ChainConfig(seed=u64(seed)))
+        chain = Chain(ChainConfig(seed=u64(seed), has_token_programs=False))
         chain.add_program(program_layout().program_id, artifacts.program_image())
         rpc = DirectRpc(chain)
         client = CoordinatorClient(rpc, sleeper=_no_wait)

@@ -46,7 +46,10 @@ def padded(signs) -> bytes:
     return data[:-1] + bytes([data[-1] | 0x80])
 
 
-@pytest.mark.parametrize("malformed", [descending, padded])
+OTHER = pytest.mark.long(reason="other malformed bytes in a second whole run")
+
+
+@pytest.mark.parametrize("malformed", [descending, pytest.param(padded, marks=OTHER)])
 async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_voucher_a_strike(
     run_factory, monkeypatch, malformed
 ):

@@ -51,6 +51,7 @@ async def test_deleting_what_an_audit_needs_costs_more_than_it_saves(run_factory
     assert events_of(run, CHEAT, "openings_lost")[0]["round"] == FIRST_LIE
 
 
+@pytest.mark.long(reason="openings that prove nothing end the same, and make test has those")
 async def test_a_root_without_its_openings_costs_as_much(run_factory):
     """It posts the root of its openings in time, and then serves them to nobody.
 
@@ -91,6 +92,7 @@ async def test_openings_that_prove_nothing_are_none(run_factory, kind):
     assert_found(run, FIRST_LIE, VerdictKind.UNAVAILABLE, WRONG[kind])
 
 
+@pytest.mark.long(reason="a whole run until the third strike; tests/program has the jail")
 async def test_who_commits_and_never_serves_is_jailed_and_keeps_its_stake(run_factory):
     """It commits to something, so that everybody waits for it, and serves nothing.
 

@@ -65,10 +65,11 @@ async def test_a_free_rider_loses_half_and_the_reward_of_each_further_round(run_
 
 
 LESS = pytest.mark.long(reason="farther from honest work than a half, which make test has")
+WHOLE = pytest.mark.long(reason="another half of the work; make test has half of each sequence")
 
 
 @pytest.mark.parametrize("part", ["1-2", *(pytest.param(p, marks=LESS) for p in ("1-4", "1-8"))])
-@pytest.mark.parametrize("what", ["batch", "sequences"])
+@pytest.mark.parametrize("what", ["batch", pytest.param("sequences", marks=WHOLE)])
 async def test_half_of_the_batch_or_less_is_a_mismatch(run_factory, what, part):
     """It cuts the end off every sequence, or skips some whole, and claims the whole batch.
 
@@ -79,6 +80,7 @@ async def test_half_of_the_batch_or_less_is_a_mismatch(run_factory, what, part):
     await assert_loses_half(run_factory, work_cheat(f"{what}-{part}"), sequences=8)
 
 
+@pytest.mark.long(reason="make test has unproven work in test_tile_cheats.py")
 async def test_an_eighth_left_out_is_never_cleared_nor_paid(run_factory):
     """It saves as little as an eighth of the work, to stay below the bounds.
 
@@ -154,6 +156,7 @@ async def test_a_payload_leaked_before_commit_is_that_of_other_sequences(run_fac
     assert_found(run, FIRST_LIE, VerdictKind.OK, Reason.WORK_MATCHES, target=0)
 
 
+@pytest.mark.long(reason="other work than asked for; make test has half of a batch")
 async def test_two_identities_with_one_gpu_are_paid_for_one(run_factory):
     """Dan and mal are one person with one GPU: dan's gradient goes into both residuals.
 
@@ -175,6 +178,7 @@ async def test_poison_outside_the_tolerance_is_a_mismatch(run_factory, kind):
     await assert_loses_half(run_factory, work_cheat(kind))
 
 
+@pytest.mark.long(reason="test_forged_tiles.py measures a drip inside the tolerance")
 async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(run_factory):
     """It bends every value of its gradient by 2 % of itself, round after round, and is paid.
 

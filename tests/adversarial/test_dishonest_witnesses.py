@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from support.attacks.judges import (
     FEE,
     JUDGED,
@@ -155,6 +156,7 @@ async def test_a_witness_killed_between_commit_and_reveal_reveals_after_its_rest
     await assert_only_paid(run, tale, [])
 
 
+@pytest.mark.long(reason="the same as for a witness, on a jury")
 async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_same(run_factory):
     """The same on a jury: a juror dies when its hidden vote has landed.
 
@@ -184,6 +186,7 @@ async def test_a_juror_killed_between_its_commit_and_its_reveal_votes_all_the_sa
     await assert_only_paid(run, tale, [])
 
 
+@pytest.mark.long(reason="another lone verdict; make test has a framing witness")
 async def test_a_false_unavailable_delays_and_earns_nothing(run_factory):
     """Fay says of everybody that nobody served the openings, to spare itself the work.
 

@@ -34,6 +34,7 @@ ELEVEN = ("ada", "bob", "cyd", "dan", "eve", "fay", "gil", "hal", "ian", "joy", 
 FIRST_LIE = 3
 
 
+@pytest.mark.long(reason="a whole run of eleven, five of whom are partners")
 async def test_seats_that_clear_a_partner_are_convicted_with_it(run_factory):
     """Mal computes nothing after three honest rounds. All seats of its audit are its friends.
 

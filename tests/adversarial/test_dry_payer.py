@@ -84,6 +84,7 @@ async def test_a_payer_that_runs_dry_leaves_without_a_fine(run_factory):
     assert "at no cost" in str(ends[3])
 
 
+@pytest.mark.long(reason="a second whole run with an empty purse")
 async def test_the_session_pays_for_leaving_when_the_owner_cannot(run_factory):
     run = await run_factory.create(16, **NO_AUDITS)
     await start_members(run, NAMES)

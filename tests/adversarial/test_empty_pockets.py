@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from solders.system_program import TransferParams, transfer
 from support.runs import assert_finished, included, member, start_members, until_round
 
@@ -17,6 +18,7 @@ async def leave_only(run, name: str, lamports: int) -> None:
     await run.client.send([move], [one.session])
 
 
+@pytest.mark.long(reason="a whole run in which one member cannot pay a checkpoint")
 async def test_who_cannot_pay_for_a_checkpoint_leaves_it_to_the_others(run_factory):
     """Three of four session keys can pay fees but not the rent of a Checkpoint account.
 

@@ -1,5 +1,6 @@
 """Trainers that earn while few or none can judge them. Threat T66."""
 
+import pytest
 from support.attacks.cheats import (
     ALWAYS,
     CHEAT,
@@ -42,6 +43,7 @@ def test_the_first_round_of_a_public_run_is_audited() -> None:
     assert_untouched(driver, guilty=[TARGET])
 
 
+@pytest.mark.long(reason="a second whole run with a free-rider")
 async def test_a_free_rider_of_the_first_rounds_is_convicted(run_factory):
     """Real clients, seats after 20 rounds as on a public cluster: it stops computing in round 3.
 
@@ -120,6 +122,7 @@ def test_sybils_that_leave_so_that_nobody_can_judge_earn_nothing_by_it() -> None
     assert sum(driver.entries[TARGET].bucket_amount) == earned
 
 
+@pytest.mark.long(reason="thirty-six members and many rounds of draws")
 def test_a_crowd_of_newcomers_does_not_halve_the_chance_of_a_cheat_among_them() -> None:
     """A cheat joins together with many honest newcomers, for a cap divides audits among them.
 

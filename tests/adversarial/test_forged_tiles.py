@@ -19,9 +19,10 @@ from troth_simulation.cheats.catalogue import CHEATS
 OK, MISMATCH, _, INCONCLUSIVE = VerdictKind
 JUDGE = CONFIG.judge
 SMALLEST = np.float32(2.0**-40)
+AGAIN = pytest.mark.long(reason="the same with another number")
 
 
-@pytest.mark.parametrize("strata", [2, 4])
+@pytest.mark.parametrize("strata", [2, pytest.param(4, marks=AGAIN)])
 def test_a_part_of_the_model_is_not_free_to_forge(strata):
     """It computes all gradients, and in one corner of the model sends what it likes instead.
 
@@ -233,8 +234,11 @@ JUST_INSIDE = [
 ]
 
 
+BEYOND = pytest.mark.long(reason="just beyond a bound; make test stands just inside each")
+
+
 @pytest.mark.parametrize(("bound", "count"), JUST_INSIDE)
-@pytest.mark.parametrize("side", [0.999, 1.001])
+@pytest.mark.parametrize("side", [0.999, pytest.param(1.001, marks=BEYOND)])
 def test_who_stands_at_a_bound_cannot_make_seats_and_jury_disagree(bound, count, side):
     """It wants the stakes of honest seats: it moves its work just inside a bound of the judge.
 
@@ -265,7 +269,9 @@ def test_who_stands_at_a_bound_cannot_make_seats_and_jury_disagree(bound, count,
     assert not {OK, MISMATCH} <= kinds
 
 
-@pytest.mark.parametrize(("share", "most_owned"), [(0.02, 0.03), (0.029, 0.05)])
+@pytest.mark.parametrize(
+    ("share", "most_owned"), [(0.029, 0.05), pytest.param(0.02, 0.03, marks=AGAIN)]
+)
 def test_a_drip_inside_the_tolerance_owns_few_votes(share, most_owned):
     """It bends every tile by all that the median allows, always towards the same 16 coefficients.
 

@@ -148,6 +148,7 @@ async def test_a_juror_that_always_says_mismatch_judges_for_nothing_where_that_i
     await assert_only_paid(run, tale, [])
 
 
+@pytest.mark.long(reason="the same juror in a second whole run")
 async def test_it_is_paid_like_every_other_juror_where_the_accused_is_guilty(run_factory):
     """The same juror, and bob computes nothing. Its word is true by chance, and worth one fee.
 

@@ -55,7 +55,10 @@ def convicted(**changes: int) -> CaseDriver:
     return driver
 
 
-@pytest.mark.parametrize("place", [CHEAT, PLACE])
+ELSEWHERE = pytest.mark.long(reason="the same at another index")
+
+
+@pytest.mark.parametrize("place", [CHEAT, pytest.param(PLACE, marks=ELSEWHERE)])
 def test_a_convicted_owner_that_comes_back_is_convicted_for_the_second_time(place: int) -> None:
     """Half of its stake is gone. It leaves, joins again with a fresh stake, and cheats again.
 

@@ -91,6 +91,7 @@ async def test_an_archive_lies_in_a_store_and_a_new_machine_goes_on(past, tmp_pa
     )
 
 
+@pytest.mark.long(reason="audits of a second archive; make test has audits of a folder")
 def test_an_audit_finds_ledger_and_account_in_a_store(past, tmp_path, s3, monkeypatch, cli):
     aim_at(monkeypatch, s3)
     url = f"{BUCKET}/audited"
@@ -129,7 +130,10 @@ async def test_a_store_forgets_what_the_rule_does_not_keep(past, tmp_path, url):
     assert archivist.missing() == []
 
 
-@pytest.mark.parametrize("way", ["store", "copy_to"])
+COPIED = pytest.mark.long(reason="the same for a copy")
+
+
+@pytest.mark.parametrize("way", ["store", pytest.param("copy_to", marks=COPIED)])
 async def test_a_store_that_goes_away_in_the_middle_is_filled_when_it_returns(
     past, tmp_path, s3, monkeypatch, way
 ):

@@ -81,6 +81,7 @@ def sizes_at(folder: Path, *rounds: int) -> list[Counter[str]]:
     return sizes
 
 
+@pytest.mark.long(reason="a hundred rounds are played to compare sizes")
 def test_an_auditor_holds_as_much_after_three_times_as_many_rounds(archive):
     # Both rounds stand at the same place between two checkpoints, and between two epochs.
     early, late = sizes_at(archive, EARLY, 3 * EARLY)

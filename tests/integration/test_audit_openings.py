@@ -17,7 +17,7 @@ from troth_cli.view.audit_checks import checks_of
 @pytest.fixture(scope="module")
 def past(data, tmp_path_factory) -> Path:
     """The archive of a run with audits, and all of its opening sets."""
-    with recorded(data, tmp_path_factory.mktemp("past"), 5, **AUDITED) as found:
+    with recorded(data, tmp_path_factory.mktemp("past"), 4, **AUDITED) as found:
         yield found.path
 
 

@@ -123,6 +123,7 @@ def test_a_committee_that_clears_work_that_was_not_done_is_found(recorded, data)
     assert counts["recomputed_sketches"] == 3 * counts["recomputed_audits"]
 
 
+@pytest.mark.long(reason="a second whole run; make test has the one whose seats clear")
 def test_seats_that_were_paid_for_the_sketch_of_no_gradient_are_named(data, tmp_path):
     """They agree on a sketch, so the program pays them; nobody computed anything."""
     opened: dict[str, bytes] = {}
@@ -146,6 +147,7 @@ def test_as_many_are_computed_again_as_asked_for_and_a_key_draws_the_same(record
     assert audit_of(recorded, plan=plan_of(data, 5)).findings == report.findings
 
 
+@pytest.mark.long(reason="two hundred draws")
 def test_a_draw_spreads_over_all_payloads_with_open_tiles(recorded):
     """Of 200 draws of one payload, each with open tiles comes up at times, and no other."""
     ledger = gather(Asked(None, None, [], [str(recorded)], None, recorded)).ledger

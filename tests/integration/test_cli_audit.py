@@ -59,6 +59,7 @@ def test_a_clean_archive_passes_and_says_whose_word_it_has(cli, recorded):
     assert done.out.splitlines()[-1].startswith("PASS")
 
 
+@pytest.mark.long(reason="make and a process of its own; the audit itself is in make test")
 def test_make_audit_asks_no_node_that_the_user_has_exported(recorded):
     found = [f"DEMO={recorded.parent}", f"BIN={Path(sys.executable).parent}"]
     done = subprocess.run(

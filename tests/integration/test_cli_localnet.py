@@ -19,6 +19,7 @@ from troth_localnet.launcher import request
 from troth_localnet.rpc import MAX_MISSED_SLOTS
 
 pytestmark = pytest.mark.processes
+AGAIN = pytest.mark.long(reason="the same for another signal")
 UP = [sys.executable, "-m", "troth_cli", "localnet", "up", "--json"]
 
 
@@ -29,7 +30,15 @@ def cli(capsys):
 
 @pytest.fixture
 def network():
+    """A chain that a test may stop or kill."""
     with running() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reported():
+    """What a chain has said that no test of this file stops."""
+    with running() as (_, found):
         yield found
 
 
@@ -52,8 +61,7 @@ def is_free(url):
         return probe.connect_ex(("127.0.0.1", int(url.rpartition(":")[2]))) != 0
 
 
-def test_it_serves_the_program_and_gives_lamports(cli, network):
-    _, reported = network
+def test_it_serves_the_program_and_gives_lamports(cli, reported):
     assert reported["kind"] == "embedded"
     to = str(Keypair().pubkey())
     given = cli.json("localnet", "airdrop", to, "1.5", "--rpc", reported["rpc_url"])
@@ -67,7 +75,7 @@ def test_it_serves_the_program_and_gives_lamports(cli, network):
     assert error["kind"] == "AccountOwnerError"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=AGAIN)])
 def test_a_signal_ends_it_and_its_chain(network, number):
     up, reported = network
     up.send_signal(number)
@@ -129,8 +137,7 @@ def test_a_kept_chain_goes_on_after_kill_9(cli, tmp_path):
     assert error["kind"] == "LedgerMismatchError"
 
 
-def test_a_port_in_use_is_named(cli, network):
-    _, reported = network
+def test_a_port_in_use_is_named(cli, reported):
     port = reported["rpc_url"].rpartition(":")[2]
     error = cli.refused("localnet", "up", "--port", port)
     assert error["kind"] == "PortInUseError"
@@ -150,8 +157,8 @@ def test_bad_options_are_named(cli, arguments, kind):
     assert cli.refused("localnet", "up", *arguments)["kind"] == kind
 
 
-def test_bad_airdrops_are_named(cli, network):
-    rpc = ("--rpc", network[1]["rpc_url"])
+def test_bad_airdrops_are_named(cli, reported):
+    rpc = ("--rpc", reported["rpc_url"])
     to = str(Keypair().pubkey())
     assert cli.refused("localnet", "airdrop", "x", "1", *rpc)["subject"] == "ADDRESS"
     assert cli.refused("localnet", "airdrop", to, "x1", *rpc)["subject"] == "SOL"
@@ -163,8 +170,8 @@ def test_bad_airdrops_are_named(cli, network):
     assert "--rcp" in cli.refused("localnet", "airdrop", to, "1", "--rcp", "x", code=2)["found"]
 
 
-def test_an_airdrop_to_a_key_file_goes_to_its_address(cli, network, tmp_path):
-    key, rpc = tmp_path / "key.json", ("--rpc", network[1]["rpc_url"])
+def test_an_airdrop_to_a_key_file_goes_to_its_address(cli, reported, tmp_path):
+    key, rpc = tmp_path / "key.json", ("--rpc", reported["rpc_url"])
     address = cli.json("keys", "new", key)["address"]
     assert cli.json("localnet", "airdrop", key, "2", *rpc)["address"] == address
     key.write_text("[]")
@@ -174,8 +181,8 @@ def test_an_airdrop_to_a_key_file_goes_to_its_address(cli, network, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
-def test_a_websocket_port_given_as_rpc_is_recognised(cli, network, scheme):
-    websocket, rpc = network[1]["ws_url"], network[1]["rpc_url"]
+def test_a_websocket_port_given_as_rpc_is_recognised(cli, reported, scheme):
+    websocket, rpc = reported["ws_url"], reported["rpc_url"]
     address = websocket.replace("ws:", f"{scheme}:")
     error = cli.refused("status", Keypair().pubkey(), "--rpc", address)
     assert error["kind"] == "RpcUnreachableError"

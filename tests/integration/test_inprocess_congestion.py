@@ -112,7 +112,7 @@ def test_a_full_commit_window_is_missed_without_fees_and_kept_with_them(factory)
     policies = {"ada": "none", "bob": "percentile:75", "cyd": "percentile:75", "dan": "fixed:50000"}
 
     async def story():
-        run, traffic = await begin(factory, policies, 9, **NO_AUDITS)
+        run, traffic = await begin(factory, policies, 6, **NO_AUDITS)
         before = await run.view()
 
         def on_slot(slot):
@@ -128,7 +128,7 @@ def test_a_full_commit_window_is_missed_without_fees_and_kept_with_them(factory)
     traffic, before, after = play(factory, story)
     assert len(traffic.rushed) > 40, "whole windows"
     assert stakes(after, 4) == stakes(before, 4)
-    everybody = {number: [0, 1, 2, 3] for number in range(9)}
+    everybody = {number: [0, 1, 2, 3] for number in range(6)}
     assert included(traffic.run, "bob") == everybody | {3: [1, 2, 3], 4: [1, 2, 3]}
     assert set(traffic.priority_paid("ada")) == {0}
     for name in ("bob", "cyd", "dan"):

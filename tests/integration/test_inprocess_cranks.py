@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from support.runs import AUDITED, NO_AUDITS, assert_finished, events_of, until_round
 from support.turns import never
 
@@ -32,6 +33,7 @@ async def test_who_sees_that_all_have_acted_ends_the_phase_out_of_turn(run_facto
 STEPS = ("audit_opened", "audit_heard", "escrow_released")
 
 
+@pytest.mark.long(reason="a count over a whole run with audits")
 async def test_few_steps_of_audits_are_sent_twice(run_factory):
     """The next slot's sender may not have seen yet what was sent in this one."""
     run = await run_factory.start(5, names="ada bob cyd dan eve", **AUDITED)

@@ -17,7 +17,7 @@ from support.runs import (
 
 from troth_client.runtime.files import DiskFullError
 
-ROUNDS = 20
+ROUNDS = 17
 FULL_AT = 13
 """From here on each round forgets as many momentums as it adds."""
 LEFT = 12_000

@@ -69,17 +69,23 @@ def assert_healed(run, name: str) -> dict:
 
 
 async def test_one_flipped_bit_is_healed_without_a_byte_from_others(run_factory):
-    run = await run_factory.start(10, names="ada bob cyd dan", **NO_AUDITS)
+    run = await run_factory.start(8, names="ada bob cyd dan", **NO_AUDITS)
     await spoil(run, "dan", flip_one_bit, is_disk_damaged=False)
     await run.finish()
     await assert_finished(run)
     assert assert_healed(run, "dan")["fetched_bytes"] == 0
 
 
-@pytest.mark.parametrize("change", [flip_one_bit, replace_tensor])
+@pytest.mark.parametrize(
+    "change",
+    [
+        flip_one_bit,
+        pytest.param(replace_tensor, marks=pytest.mark.long(reason="the same for a whole tensor")),
+    ],
+)
 async def test_a_wrong_tensor_and_a_damaged_disk_cost_that_tensor(run_factory, change):
     """Nothing here can be replayed: HEALING compares tensor by tensor and fetches one."""
-    run = await run_factory.start(10, names="ada bob cyd dan", **NO_AUDITS)
+    run = await run_factory.start(8, names="ada bob cyd dan", **NO_AUDITS)
     await spoil(run, "dan", change, is_disk_damaged=True)
     await run.finish()
     await assert_finished(run)
@@ -91,6 +97,7 @@ async def test_a_wrong_tensor_and_a_damaged_disk_cost_that_tensor(run_factory, c
     assert events_of(run, "dan", "file_damaged")
 
 
+@pytest.mark.long(reason="sixteen rounds; test_inprocess_late.py has a checkpoint that is fetched")
 async def test_a_lost_round_is_passed_over_with_the_next_checkpoint(run_factory):
     """Nobody ever gives one included payload to dan: it says so, and goes on from round 8."""
     run = await run_factory.create(16, checkpoint_every=4, **NO_AUDITS)

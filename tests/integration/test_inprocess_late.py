@@ -55,6 +55,17 @@ async def assert_late(run, name: str, round_: int) -> None:
     assert not events_of(run, name, "root_differs")
 
 
+async def test_a_joiner_at_round_10_of_18(run_factory):
+    """The ring has dropped the first rounds: only a checkpoint leads to the open one."""
+    brief = QUIET | {"ring": 8, "checkpoint_every": 4}
+    run = await run_factory.start(18, names="ada bob cyd", **brief)
+    await join_late(run, "dan", 10)
+    await run.finish()
+    await assert_late(run, "dan", 10)
+    assert events_of(run, "dan", "restoring")[0]["round"] == 8
+
+
+@pytest.mark.long(reason="forty rounds; make test has a joiner at round 10 of 18")
 async def test_a_joiner_at_round_20_of_40(run_factory):
     run = await run_factory.start(40, names="ada bob cyd", **QUIET)
     await join_late(run, "dan", 20)

@@ -118,6 +118,7 @@ async def test_a_judge_without_memory_accuses_nobody(run_factory):
     assert verdicts == {"INCONCLUSIVE"}
 
 
+@pytest.mark.long(reason="a whole run with audits, judged from the disk alone")
 async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_factory):
     """Openings are made, and audits are judged, from the disk."""
     run = await run_factory.create(5, **AUDITED)

@@ -175,6 +175,7 @@ async def test_a_target_that_dies_after_its_push_is_judged_all_the_same(run_fact
     await run.finish()
 
 
+@pytest.mark.long(reason="a whole run; test_inprocess_disk.py has the full disk")
 async def test_holders_with_full_disks_cost_nobody_anything(run_factory, monkeypatch):
     """Nobody but the targets can keep a set: the seats fetch theirs from the target, as before."""
     run = await run_factory.create(6, **AUDITED | {"case_slots": 10})

@@ -52,6 +52,7 @@ def since_restart(one):
     return names[names.index("life_ended") :]
 
 
+@pytest.mark.long(reason="a slow restart; test_dishonest_witnesses.py has a quick one")
 async def test_a_verdict_is_revealed_before_the_weights_are_read(run_factory):
     """Fay's machine dies right after its commit; its weights take longer than both windows.
 

@@ -54,7 +54,7 @@ async def test_a_bit_that_flipped_is_healed_by_replay(run_factory, monkeypatch):
 
 
 async def test_the_majority_is_wrong_and_the_minority_stops(run_factory, monkeypatch):
-    run = await run_factory.start(8, names="ada bob cyd dan")
+    run = await run_factory.start(6, names="ada bob cyd dan")
     spoil(monkeypatch, run, lambda name: name != "dan")
     dan = member(run, "dan")
     with pytest.raises(RootDisputeError, match="ROOT_DISPUTE") as caught:
@@ -127,7 +127,7 @@ async def test_replays_that_all_differ_are_damage_here_and_others_heal_it(run_fa
 
 async def test_damaged_stored_weights_are_passed_over(run_factory):
     """The file of the last verified state is broken: the one before it serves."""
-    run = await run_factory.start(9, names="ada bob cyd")
+    run = await run_factory.start(7, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 5)
     await run.stop(cyd)
@@ -147,7 +147,7 @@ async def test_damaged_stored_weights_are_passed_over(run_factory):
 
 async def test_a_wrong_state_on_disk_is_not_believed(run_factory):
     """A sound file with a root that the chain does not name: replay starts before it."""
-    run = await run_factory.start(9, names="ada bob cyd")
+    run = await run_factory.start(7, names="ada bob cyd")
     cyd = member(run, "cyd")
     await until_round(run, 5)
     await run.stop(cyd)

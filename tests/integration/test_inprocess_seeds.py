@@ -21,7 +21,7 @@ GAP_SLOTS = 600
 
 async def with_a_gap(run_factory, jump):
     """Let time jump when the seed of a round is named; return its account and the slots after."""
-    run = await run_factory.start(8, names="ada bob cyd", keep_rounds=2)
+    run = await run_factory.start(6, names="ada bob cyd", keep_rounds=2)
     with time_stopped(run):
         await until(run, lambda view: NAMED in pending_seeds(view), is_stopped=True)
         jump(run.chain)

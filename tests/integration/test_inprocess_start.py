@@ -43,6 +43,7 @@ async def started(run, names):
         await run.start(one)
 
 
+@pytest.mark.long(reason="a whole run with audits; make test has a start that is fetched")
 async def test_one_has_the_start_the_others_fetch_it_and_audits_clear_it(run_factory, given):
     quiet = {"openings_slots": 200, "case_slots": 10}
     run = await run_factory.create(8, **AUDITED | quiet)

@@ -29,11 +29,21 @@ from troth_localnet.errors import (
 )
 
 pytestmark = pytest.mark.processes
+AGAIN = pytest.mark.long(reason="a process each, for another value")
 STEPPED = EmbeddedOptions(slot_milliseconds=None)
 
 
 @pytest.fixture
 def launcher():
+    """A chain that a test may step, stop or kill."""
+    with EmbeddedLauncher(STEPPED) as one:
+        one.start({})
+        yield one
+
+
+@pytest.fixture(scope="module")
+def lasting():
+    """A chain that no test of this file steps or stops."""
     with EmbeddedLauncher(STEPPED) as one:
         one.start({})
         yield one
@@ -47,10 +57,10 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def test_airdrop_is_confirmed_when_it_returns(launcher):
-    assert launcher.airdrop(Pubkey.new_unique(), SOL)
+def test_airdrop_is_confirmed_when_it_returns(lasting):
+    assert lasting.airdrop(Pubkey.new_unique(), SOL)
     with pytest.raises(RequestFailedError, match="Airdrop refused"):
-        launcher.airdrop(Pubkey.new_unique(), 1)
+        lasting.airdrop(Pubkey.new_unique(), 1)
 
 
 def test_time_is_stepped_on_request(launcher):
@@ -81,14 +91,14 @@ def test_a_launcher_starts_again_after_stop(launcher):
     assert launcher.advance() == 2
 
 
-def test_two_chains_run_side_by_side_and_differ(launcher):
+def test_two_chains_run_side_by_side_and_differ(lasting):
     with EmbeddedLauncher(STEPPED) as other:
         other.start({})
-        assert other.rpc_url != launcher.rpc_url
+        assert other.rpc_url != lasting.rpc_url
 
 
-def test_a_taken_port_is_named(launcher):
-    port = int(launcher.rpc_url.rsplit(":", 1)[1])
+def test_a_taken_port_is_named(lasting):
+    port = int(lasting.rpc_url.rsplit(":", 1)[1])
     other = EmbeddedLauncher(EmbeddedOptions(port=port))
     with pytest.raises(PortInUseError, match=f"port {port}") as caught:
         other.start({})
@@ -149,7 +159,7 @@ def test_the_chain_ends_when_its_launcher_is_killed():
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=AGAIN)])
 def test_signals_end_it_cleanly(number):
     command = [sys.executable, "-m", "troth_localnet", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -160,8 +170,8 @@ def test_signals_end_it_cleanly(number):
     assert stderr == b""
 
 
-def test_the_command_line_refuses_with_a_sentence_and_code_1(launcher):
-    port = launcher.rpc_url.rsplit(":", 1)[1]
+def test_the_command_line_refuses_with_a_sentence_and_code_1(lasting):
+    port = lasting.rpc_url.rsplit(":", 1)[1]
     done = subprocess.run(
         [sys.executable, "-m", "troth_localnet", "--port", port],
         capture_output=True,
@@ -179,8 +189,8 @@ def test_the_command_line_refuses_with_a_sentence_and_code_1(launcher):
     "arguments",
     [
         ["--slot-milliseconds", "5"],
-        ["--skip-every", "1"],
-        ["--port", "65535"],
+        pytest.param(["--skip-every", "1"], marks=AGAIN),
+        pytest.param(["--port", "65535"], marks=AGAIN),
         ["--program", "x=y"],
     ],
 )
@@ -197,11 +207,11 @@ def test_bad_arguments_are_refused_without_a_traceback(arguments):
     assert "error:" in done.stderr
 
 
-async def test_anchorpys_provider_sends_and_confirms(launcher):
+async def test_anchorpys_provider_sends_and_confirms(lasting):
     """anchorpy signs with its wallet, sends through solana-py and waits for confirmation."""
     key, to = Keypair(), Pubkey.new_unique()
-    launcher.airdrop(key.pubkey(), 10 * SOL)
-    async with AsyncClient(launcher.rpc_url, commitment=Confirmed) as client:
+    lasting.airdrop(key.pubkey(), 10 * SOL)
+    async with AsyncClient(lasting.rpc_url, commitment=Confirmed) as client:
         options = TxOpts(preflight_commitment=Confirmed, skip_confirmation=False)
         provider = Provider(client, Wallet(key), options)
         blockhash = (await client.get_latest_blockhash()).value.blockhash
@@ -209,11 +219,11 @@ async def test_anchorpys_provider_sends_and_confirms(launcher):
         assert (await client.get_balance(to)).value == SOL
 
 
-async def test_subscriptions_come_through_the_process(launcher):
+async def test_subscriptions_come_through_the_process(lasting):
     to = Pubkey.new_unique()
-    async with connect(launcher.ws_url) as ws:
+    async with connect(lasting.ws_url) as ws:
         await ws.account_subscribe(to)
         await ws.recv()
-        launcher.airdrop(to, SOL)
+        lasting.airdrop(to, SOL)
         (reported,) = await ws.recv()
         assert reported.result.value.lamports == SOL

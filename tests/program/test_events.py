@@ -29,6 +29,10 @@ NUM_MEMOS = 45
 """As many empty ones as fit into a transaction with a close."""
 
 
+class WithMemos(RoundDriver):
+    has_token_programs = True
+
+
 @pytest.fixture
 def driver() -> RoundDriver:
     return RoundDriver(4)
@@ -53,7 +57,7 @@ def test_memos_in_front_of_a_close_hide_no_event():
     Their log lines fill what a node keeps of the log, so that not one line of the close is in
     it. The close and its events are there all the same.
     """
-    driver = RoundDriver(12)
+    driver = WithMemos(12)
     driver.start()
     driver.commit_all()
     driver.attest_all()

@@ -15,7 +15,7 @@ from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.operations import Authority, Crank, JoinOffer, Owner, Session
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.root import root_vote
-from troth_localnet.svm import Chain
+from troth_localnet.svm import Chain, ChainConfig
 
 SOL = 10**9
 PROGRAM = program_layout().program_id
@@ -30,7 +30,7 @@ def key(*names: object) -> Keypair:
 class World:
     """`slots_per_sleep` slots pass whenever the client waits."""
 
-    chain: Chain = field(default_factory=Chain)
+    chain: Chain = field(default_factory=lambda: Chain(ChainConfig(has_token_programs=False)))
     faults: Faults = field(default_factory=Faults)
     slots_per_sleep: int = 1
     has_program: bool = True

@@ -40,7 +40,7 @@ from troth_coordinator.rules.audit_view import (
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
 from troth_localnet.direct import record_of
 from troth_localnet.errors import RefusedTransactionError
-from troth_localnet.svm import Chain
+from troth_localnet.svm import Chain, ChainConfig
 
 NO_INDEX = 65_535
 MAX_UNITS = 1_400_000
@@ -77,6 +77,8 @@ class Landed:
 class ChainDriver:
     """A chain with the program, and one run of it."""
 
+    has_token_programs = False
+
     def __init__(self, authority: Pubkey, run_id: bytes, ring: int) -> None:
         self.chain = self.new_chain()
         self.chain.advance(10)
@@ -93,7 +95,7 @@ class ChainDriver:
 
     def new_chain(self) -> Chain:
         """A chain with the program on it, before anything has happened."""
-        chain = Chain()
+        chain = Chain(ChainConfig(has_token_programs=self.has_token_programs))
         chain.add_program(program_layout().program_id, artifacts.program_image())
         return chain
 

@@ -78,9 +78,12 @@ def numbers(found):
     return np.concatenate([alone, found.errors, found.counted, found.residual_ratios])
 
 
+AGAIN = pytest.mark.long(reason="the same with other numbers")
+
+
 @pytest.mark.parametrize("rule", [RULE, ALL_VOTES], ids=["drawn tiles", "all votes"])
 @pytest.mark.parametrize("cheat", [None, free_rider, lazy])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=AGAIN) for seed in (2, 3))])
 def test_a_judge_on_a_device_measures_and_finds_what_numpy_does(device, seed, cheat, rule):
     work = trained(seed, cheat)
     shown = Shown.of(decode(work.data, work.sampled), rule.demo)

@@ -117,6 +117,7 @@ def test_a_size_that_does_not_fit_is_left_out(cli, monkeypatch):
     assert "--sizes 1M" in done.err
 
 
+@pytest.mark.long(reason="two processes import torch")
 def test_a_rank_that_dies_is_an_error():
     with pytest.raises(CommandError, match="exit codes"):
         dense_all_reduce(-1, 1, 1)

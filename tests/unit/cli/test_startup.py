@@ -42,6 +42,17 @@ def files(tmp_path):
 
 
 JOIN = ("join", RUN, "--data", "no-data")
+FURTHER = [
+    (("--key", "key", "--config", "no.toml"), "no.toml"),
+    (("--key", "key", "--role", "miner"), "--role"),
+    (("--key", "key", "--listen", "nowhere"), "--listen"),
+    (("--key", "key", "--listen", "none", "--endpoint", "http://a:1"), "nothing listens"),
+    (("--key", "key", "--listen", "none"), "manifest"),
+    (("--key", "key", "--endpoint", "ftp://x"), "ftp://"),
+    (("--key", "key", "--device", "abacus"), "abacus"),
+    (("--key", "key", "--session-sol", "much"), "--session-sol"),
+]
+AGAIN = pytest.mark.long(reason="the same command with another mistake")
 
 
 @pytest.mark.parametrize(
@@ -49,25 +60,15 @@ JOIN = ("join", RUN, "--data", "no-data")
     [
         (("join", "--bad-flag"), "No such option"),
         ((*JOIN, "--key", "no-key"), "key file missing"),
-        ((*JOIN, "--key", "key", "--config", "no.toml"), "no.toml"),
         ((*JOIN, "--key", "key", "--config", "bad.toml"), "no_such_key"),
-        ((*JOIN, "--key", "key", "--role", "miner"), "--role"),
-        ((*JOIN, "--key", "key", "--listen", "nowhere"), "--listen"),
-        (
-            (*JOIN, "--key", "key", "--listen", "none", "--endpoint", "http://a:1"),
-            "nothing listens",
-        ),
-        ((*JOIN, "--key", "key", "--listen", "none"), "manifest"),
-        ((*JOIN, "--key", "key", "--endpoint", "ftp://x"), "ftp://"),
-        ((*JOIN, "--key", "key", "--device", "abacus"), "abacus"),
-        ((*JOIN, "--key", "key", "--session-sol", "much"), "--session-sol"),
+        *(pytest.param((*JOIN, *more), found, marks=AGAIN) for more, found in FURTHER),
         ((*JOIN, "--key", "key"), "no such file"),
         (("witness", RUN, "--data", "no-data", "--key", "no-key"), "key file missing"),
         (("checkpoint", "verify", "key"), "safetensors header"),
         (("checkpoint", "fetch", RUN, "--out", "x", "--from", "ftp://x"), "ftp://"),
         (("checkpoint", "export", RUN, "--out", "key"), "a new or empty folder"),
         (("demo", "--cheat", "kind"), "kind"),
-        (("demo", "--out", "key"), "a new or empty folder"),
+        pytest.param(("demo", "--out", "key"), "a new or empty folder", marks=AGAIN),
     ],
 )
 def test_flags_and_files_are_checked_before_torch_is_imported(files, arguments, found):
@@ -79,15 +80,17 @@ def test_flags_and_files_are_checked_before_torch_is_imported(files, arguments, 
     assert "loading" not in done.err
 
 
+LATER = pytest.mark.long(reason="the same at another moment")
+
+
 @pytest.mark.parametrize(
     "module",
     [
         "typer",
-        "troth_cli.options",
         "troth_cli.commands.participation",
-        "pydantic",
-        "troth_cli.keyfiles",
         "solders",
+        *(pytest.param(n, marks=LATER) for n in ("troth_cli.options", "pydantic")),
+        pytest.param("troth_cli.keyfiles", marks=LATER),
     ],
 )
 def test_ctrl_c_while_modules_are_imported_is_one_line(files, module):
@@ -97,14 +100,11 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(files, module):
     assert done.stderr == "interrupted\n"
 
 
-AGAIN = pytest.mark.long(reason="the same at another moment")
-
-
 @pytest.mark.parametrize(
     "module",
     [
         "troth_client.data.prepare",
-        *(pytest.param(n, marks=AGAIN) for n in ("troth_cli.demo.summary", "rich.live")),
+        *(pytest.param(n, marks=LATER) for n in ("troth_cli.demo.summary", "rich.live")),
     ],
 )
 def test_ctrl_c_while_the_demo_loads_comes_after_a_word_and_is_one_line(files, module):

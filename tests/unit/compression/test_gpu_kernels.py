@@ -118,12 +118,15 @@ def unfinished(way):
     return broken
 
 
+UNFINISHED = pytest.mark.long(reason="another broken choice; numpy interprets the kernels slowly")
+
+
 @pytest.mark.parametrize(
     ("part", "breaks", "cause"),
     [
         ("update", one_bit_off, "other weights in 'cut'"),
         ("encode", greedy, "another choice"),
-        ("encode", unfinished, "a choice that fails"),
+        pytest.param("encode", unfinished, "a choice that fails", marks=UNFINISHED),
     ],
 )
 def test_broken_kernels_are_found_out(kernels, part, breaks, cause):
@@ -159,6 +162,7 @@ print(*choice.find_triton(torch.device("cpu"), torch.ones(3), (1.0, 0.5)))
 """
 
 
+@pytest.mark.long(reason="a process of its own imports torch and triton")
 def test_a_device_that_triton_cannot_compile_for_leaves_torch_and_a_note():
     run = subprocess.run(
         [sys.executable, "-c", ASKING],

@@ -267,6 +267,7 @@ def asked(script=ASKING, **settings):
     return run.stdout
 
 
+@pytest.mark.long(reason="a process of its own imports torch and numba")
 def test_a_cache_that_cannot_be_written_leaves_torch_and_a_note():
     said = asked(NUMBA_CACHE_DIR="/proc/none", NUMBA_CACHE_LOCATOR_CLASSES=LOCATOR)
     assert said.startswith("None  ")

@@ -163,6 +163,7 @@ except KnownAnswerError as error:
 """
 
 
+@pytest.mark.long(reason="a process of its own imports torch")
 def test_a_cpu_that_flushes_to_zero_is_refused_with_advice():
     """In a process of its own: the mode would outlive this test in the threads of torch."""
     run = subprocess.run(

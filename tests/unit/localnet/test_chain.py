@@ -351,3 +351,13 @@ def test_programs_can_be_called(chain, wallet):
     assert any("hello" in line for line in landed.outcome.logs)
     assert landed.outcome.compute_units > 100
     assert MEMO in landed.keys.all
+
+
+def test_a_chain_without_token_programs_runs_everything_else():
+    chain = Chain(ChainConfig(has_token_programs=False))
+    wallet, to = Wallet(chain), Pubkey.new_unique()
+    raw = wallet.transaction(memo(b"hello", wallet.pubkey))
+    assert refusal(chain, raw).error == "InvalidProgramForExecution"
+    chain.send(wallet.payment(to, SOL))
+    assert chain.accounts.balance(to) == SOL
+    assert chain.minimum_balance(0) == RENT

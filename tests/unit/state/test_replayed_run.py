@@ -144,6 +144,7 @@ def test_a_cuda_device_gives_the_same_roots(recorded, num_tiles):
     assert replay(recorded, path) == roots_of(recorded)
 
 
+@pytest.mark.long(reason="a whole run in Python integers; test_apply.py has single steps")
 def test_numpy_alone_gives_the_same_roots(recorded):
     """A second implementation, in Python integers and numpy, reads the payloads by itself."""
     config, cursor = recorded.config, 0

@@ -155,6 +155,7 @@ with TensorBoard(Path(sys.argv[1]), "Owner", print) as board:
 """
 
 
+@pytest.mark.long(reason="a process writes until its limit")
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no file size limits here")
 def test_a_full_disk_costs_scalars_and_nothing_else(tmp_path, pytestconfig):
     tests = pytestconfig.rootpath / "tests"

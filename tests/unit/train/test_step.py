@@ -1,13 +1,16 @@
 """The gradient of a payload: right, repeatable, clipped, and never anything but finite."""
 
 import contextlib
+import os
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from support.gradient_bits import lines
 from torch.nn import functional
 
 from troth_client.model.device import CPU, Device, choose_device, in_precision, precisions_of
@@ -106,33 +109,13 @@ def test_a_small_gradient_is_not_scaled(model, batch):
     assert all(torch.equal(loose.tensors[name], t) for name, t in free.tensors.items())
 
 
-SCRIPT = """
-import hashlib, sys
-import numpy as np, torch
-torch.set_num_threads(1)
-from troth_client.model.init import initial_weights
-from troth_client.model.weights import build
-from troth_client.train.step import gradient
-from troth_coordinator.rules.config import ModelSection
-config = ModelSection(num_hidden_layers=2, num_key_value_heads=2)
-model = build(config, initial_weights(bytes(32), config))
-batch = np.random.default_rng(7).integers(0, 256, (4, 129))
-digest = hashlib.sha256()
-for _ in range(2):
-    found = gradient(model, batch, 2, 1_000_000)
-    once = b"".join(t.numpy().tobytes() for t in found.tensors.values())
-    digest.update(hashlib.sha256(once).digest() + str(found.mean_loss_micro).encode())
-    print(hashlib.sha256(once).hexdigest(), found.mean_loss_micro)
-"""
-
-
 def test_the_same_bits_in_every_process_and_every_time():
-    runs = [
-        subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    lines = {line for run in runs for line in run.stdout.splitlines()}
-    assert len(lines) == 1
+    tests = os.fspath(Path(__file__).parents[2])
+    command = [sys.executable, "-m", "support.gradient_bits"]
+    other = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=True)
+    told = lines() + other.stdout.splitlines()
+    assert len(told) == 4
+    assert len(set(told)) == 1
 
 
 def test_a_few_steps_lower_the_loss(model, batch):

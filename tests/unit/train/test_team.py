@@ -118,6 +118,7 @@ def test_a_rank_may_have_no_sequence(model, port, tmp_path):
         assert lost == []
 
 
+@pytest.mark.long(reason=PROCESSES)
 def test_after_a_killed_rank_the_round_is_finished_alone(model, port, tmp_path):
     with (
         helping(tmp_path, place(1, port)) as helper,
@@ -175,6 +176,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.long(reason=PROCESSES)
 def test_when_rank_zero_is_killed_the_others_end(port, tmp_path):
     with helping(tmp_path, place(1, port)) as helper:
         tests = os.fspath(Path(__file__).parents[2])
