@@ -84,6 +84,7 @@ class ChainObserver(Protocol):
 
 
 def _machine(has_token_programs: bool) -> LiteSVM:
+    """Return a new VM. The class in `solders.litesvm` wraps this one, and loads every program."""
     machine = LiteSVM.default()
     machine.set_builtins(None)
     machine.set_sysvars()

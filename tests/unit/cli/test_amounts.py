@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from solders.keypair import Keypair
+from solders.pubkey import Pubkey
 
 from troth_cli.errors import InputError
 from troth_cli.view.amounts import address, lamports, number_or_none, ppm, sol
@@ -53,7 +53,7 @@ def test_other_shares_are_refused_by_name(text):
 
 
 def test_addresses_are_read_or_refused_by_name():
-    key = Keypair().pubkey()
+    key = Pubkey(bytes([255]) * 32)  # one digit behind a small number might still be an address
     assert address(f" {key} ", "RUN") == key
     for text in ("", str(key)[:-3], str(key) + "1", "0" * 44, "not an address"):
         with pytest.raises(InputError) as raised:
