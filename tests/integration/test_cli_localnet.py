@@ -37,7 +37,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def reported():
-    """What a chain has said that no test of this file stops."""
+    """The report of a chain that no test of this file stops."""
     with running() as (_, found):
         yield found
 
