@@ -10,11 +10,7 @@ from pathlib import Path
 import pytest
 from solders.compute_budget import request_heap_frame, set_compute_unit_limit
 from solders.instruction import Instruction
-from solders.keypair import Keypair
-from solders.litesvm import LiteSVM
-from solders.message import Message
-from solders.pubkey import Pubkey
-from solders.transaction import Transaction
+from support.bare_machine import BareMachine
 from troth_toolchain import crate, image, remap, sysroot
 from troth_toolchain.compilers import CARGO, Compilers
 from troth_toolchain.process import run
@@ -71,23 +67,15 @@ class Native:
         return [int(line) for line in done.stdout.split()]
 
 
-class Machine:
+class Machine(BareMachine):
     """The same functions as a program in the embedded chain's virtual machine."""
 
-    def __init__(self, data):
-        self._chain, self._payer, self._program = LiteSVM(), Keypair(), Pubkey.new_unique()
-        self._chain.airdrop(self._payer.pubkey(), 10**13)
-        self._chain.add_program(self._program, data)
-
     def answer(self, case):
-        instructions = [
+        result = self.run(
             set_compute_unit_limit(COMPUTE_UNITS),
             request_heap_frame(HEAP_BYTES),
-            Instruction(self._program, struct.pack("<QBI", *case), []),
-        ]
-        blockhash = self._chain.latest_blockhash()
-        message = Message.new_with_blockhash(instructions, self._payer.pubkey(), blockhash)
-        result = self._chain.send_transaction(Transaction([self._payer], message, blockhash))
+            Instruction(self.program, struct.pack("<QBI", *case), []),
+        )
         assert not hasattr(result, "err"), (case, str(result.err()), result.meta().logs()[-3:])
         return int.from_bytes(result.return_data().data.ljust(8, b"\0"), "little")
 

@@ -3,13 +3,8 @@
 import struct
 
 import pytest
-from solders.hash import Hash
 from solders.instruction import Instruction
-from solders.keypair import Keypair
-from solders.litesvm import LiteSVM
-from solders.message import Message
-from solders.pubkey import Pubkey
-from solders.transaction import Transaction
+from support.bare_machine import BareMachine
 from troth_toolchain.elf import image_v0, image_v3, opcodes
 from troth_toolchain.elf import object as elf_object
 from troth_toolchain.elf.program import LoadAddress, Place, Pointer, Program, Syscall
@@ -52,12 +47,8 @@ def hello():
 
 
 def run(image):
-    chain, payer, address = LiteSVM(), Keypair(), Pubkey.new_unique()
-    chain.airdrop(payer.pubkey(), 10**9)
-    chain.add_program(address, image)
-    blockhash: Hash = chain.latest_blockhash()
-    message = Message.new_with_blockhash([Instruction(address, b"", [])], payer.pubkey(), blockhash)
-    return chain.send_transaction(Transaction([payer], message, blockhash))
+    machine = BareMachine(image)
+    return machine.run(Instruction(machine.program, b"", []))
 
 
 def test_v0_image_runs_with_pointers_calls_and_syscalls():

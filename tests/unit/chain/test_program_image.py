@@ -5,10 +5,8 @@ import hashlib
 import pytest
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
-from solders.litesvm import LiteSVM
-from solders.message import Message
 from solders.pubkey import Pubkey
-from solders.transaction import Transaction
+from support.bare_machine import BareMachine
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.errors import ArtifactError
@@ -24,7 +22,6 @@ from troth_coordinator.chain.program_image import (
 )
 
 PACKAGED = program_layout().program_id
-PAYER = Keypair.from_seed(b"p" * 32)
 UNKNOWN_INSTRUCTION, OTHER_ID = "Custom(101)", "Custom(4100)"
 """Anchor's answers to an instruction that it does not know, and to a call at a foreign id."""
 
@@ -40,14 +37,9 @@ def id_with_bump(bump):
 
 def answer(image, program):
     """The error of an instruction that no version of the program knows."""
-    machine = LiteSVM()
-    machine.airdrop(PAYER.pubkey(), 10**9)
-    machine.add_program(program, image)
-    unknown = Instruction(program, b"no such!", [AccountMeta(PAYER.pubkey(), True, False)])
-    blockhash = machine.latest_blockhash()
-    message = Message.new_with_blockhash([unknown], PAYER.pubkey(), blockhash)
-    failed = machine.send_transaction(Transaction([PAYER], message, blockhash))
-    return str(failed.err())
+    machine = BareMachine(image, program)
+    payer = AccountMeta(machine.payer.pubkey(), True, False)
+    return str(machine.run(Instruction(program, b"no such!", [payer])).err())
 
 
 @pytest.mark.parametrize("version", IMAGES)
