@@ -75,7 +75,17 @@ def test_a_folder_without_the_right_to_write_is_refused_before_the_work(cli, tmp
     assert error["found"] == "permission denied"
 
 
-def test_without_root_the_command_says_so_and_offers_loopback(cli, tmp_path):
+def with_commands(monkeypatch, folder):
+    """Put on PATH an `ip` and a `tc` that fail; Debian hides the true `tc` from plain users."""
+    for name in ("ip", "tc"):
+        command = folder / name
+        command.write_text("#!/bin/sh\necho 'no such device type' >&2\nexit 2\n")
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+
+
+def test_without_root_the_command_says_so_and_offers_loopback(cli, monkeypatch, tmp_path):
+    with_commands(monkeypatch, tmp_path)
     with as_nobody(tmp_path):
         user = os.geteuid()
         error = cli.refused("profile", "--mbit", "10")
@@ -94,11 +104,7 @@ def test_without_ip_and_tc_the_command_says_so(cli, monkeypatch, tmp_path):
 def test_a_kernel_that_refuses_is_quoted(monkeypatch, tmp_path):
     if os.geteuid():
         pytest.skip("root gets as far as the kernel; others are refused before")
-    for name in ("ip", "tc"):
-        command = tmp_path / name
-        command.write_text("#!/bin/sh\necho 'no such device type' >&2\nexit 2\n")
-        command.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    with_commands(monkeypatch, tmp_path)
     assert "no such device type" in refusal()
 
 
