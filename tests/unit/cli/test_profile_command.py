@@ -114,7 +114,7 @@ def as_nobody(folder):
     user = os.geteuid()
     if user == 0:
         for one in (folder, *folder.parents):
-            if "pytest" in one.name or one == folder:
+            if one == folder or one.name.startswith(("pytest-", "popen-")):
                 one.chmod(0o755)
         os.seteuid(NOBODY)
     try:
