@@ -102,6 +102,21 @@ def restart_to_come(one):
     return lambda account: before(root(account))
 
 
+def restarted(one):
+    """The run restarted just now, from weights of long ago: those of its last checkpoint."""
+
+    def alter(account):
+        if account is None or len(account.data) != LAYOUT.accounts["Run"].size:
+            return account
+        for name, source in (("restart_round", "round"), ("restart_root_round", "root_round")):
+            place = DISCRIMINATOR_BYTES + LAYOUT.field("Run", source).offset
+            value = int.from_bytes(account.data[place : place + 8], "little")
+            account = run_field(name, value, 8)(account)
+        return account
+
+    return alter
+
+
 def at_the_end(one):
     """The run is at its last round, and so are its stored weights, which nobody has."""
     last = {"round": NUM_ROUNDS, "root_round": NUM_ROUNDS, "next_checkpoint_round": 2 * NUM_ROUNDS}
@@ -186,6 +201,13 @@ def test_what_one_of_two_nodes_says_alone_ends_nobody(play, lie):
     assert not {entry.status for entry in entries} & {Status.LEFT, Status.BARRED, Status.JAILED}
     assert {entry.stake for entry in entries} == {run.settings.chain.min_stake_lamports}
     assert not events_of(run, "ada", "leaving")
+    assert 0 in included(run, "bob")[NUM_ROUNDS - 1], "it takes part again"
+
+
+@pytest.mark.long(reason="a whole run of ten rounds")
+def test_a_restart_that_one_of_two_nodes_makes_up_takes_nobodys_weights(play):
+    run, _ = play(2, lambda one: per_account(restarted(one)), lasts_slots=SOME_SLOTS)
+    assert not events_of(run, "ada", "restarted")
     assert 0 in included(run, "bob")[NUM_ROUNDS - 1], "it takes part again"
 
 

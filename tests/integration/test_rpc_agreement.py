@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 from solders.pubkey import Pubkey
 from support.rpc_nodes import Weather, nothing, refused
-from support.runs import NO_AUDITS
+from support.runs import NO_AUDITS, until_round
 
-from troth_coordinator.chain.agreement import check_roots, check_run
+from troth_coordinator.chain.agreement import check_restart, check_roots, check_run
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.codec import DISCRIMINATOR_BYTES
 from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.failover import FailoverRpc
+from troth_coordinator.chain.layouts import program_layout
+from troth_coordinator.rules.phase import Phase
 
 
 @pytest.fixture
@@ -54,6 +57,30 @@ async def test_a_node_of_another_network_is_named(run):
     other = Weather("b", run.rpc, alter=nothing)
     with pytest.raises(RpcDisagreementError, match="no account there, as b says"):
         await check_run(client_over(Weather("a", run.rpc), other), run.at.run)
+
+
+def shown(**numbers):
+    """Show other numbers in the Run account."""
+
+    def alter(found):
+        slot, (run_account, *rest) = found
+        data = run_account.data
+        for name, (value, size) in numbers.items():
+            place = DISCRIMINATOR_BYTES + program_layout().field("Run", name).offset
+            data = data[:place] + value.to_bytes(size, "little") + data[place + size :]
+        return slot, [replace(run_account, data=data), *rest]
+
+    return alter
+
+
+async def test_another_restart_is_a_disagreement_but_not_that_of_a_node_that_is_late(run_factory):
+    run = await run_factory.start(4, names="ada bob", **NO_AUDITS)
+    await until_round(run, 2)
+    liar = Weather("b", run.rpc, alter=shown(restart_round=(2, 8)))
+    with pytest.raises(RpcDisagreementError, match="the last restart"):
+        await check_restart(client_over(Weather("a", run.rpc), liar), run.at.run)
+    liar.alter = shown(restart_round=(1, 8), phase=(Phase.WARMUP, 1))
+    await check_restart(client_over(Weather("a", run.rpc), liar), run.at.run)
 
 
 async def test_another_checkpoint_root_is_a_disagreement(run):

@@ -30,7 +30,7 @@ from troth_client.steps.verified import load_verified
 from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.pace import Pace
 from troth_client.telemetry.spans import timed
-from troth_coordinator.chain.agreement import check_roots
+from troth_coordinator.chain.agreement import check_restart, check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
 
@@ -128,7 +128,7 @@ class Replay:
         root, LaggingError if it can neither be replayed nor fetched, and what `Restore.newest`
         raises.
         """
-        view = await self._go_to(view, _root_round)
+        view = await self._go_to(view, lambda run: run.root_round)
         await check_root(self, view.run.root)
 
     async def to_round(self, round_: int) -> bytes:
@@ -232,9 +232,12 @@ class Replay:
         """Take the weights of the checkpoint that the run restarted from after Halted.
 
         Nothing is taken where a view shows another restart by then, or none: the caller looks anew.
+        Raises RpcDisagreementError.
         """
+        # It replaces weights and resets momentum: one RPC node alone must not cause that.
+        await check_restart(self.chain.client, self.chain.at.run)
         state, expected = self.state, view.run.restart_round
-        view = await self._go_to(view, _restart_root_round)
+        view = await self._go_to(view, lambda run: run.restart_root_round)
         run = view.run
         if run.restart_round != expected or not self._must_cross(run, expected):
             return
@@ -289,14 +292,6 @@ class Replay:
         if isinstance(included, RoundView):
             included = included.included
         return included is not None and self.chain.is_in(included)
-
-
-def _root_round(run: RunView) -> RoundIndex:
-    return run.root_round
-
-
-def _restart_root_round(run: RunView) -> RoundIndex:
-    return run.restart_root_round
 
 
 @timed("check")

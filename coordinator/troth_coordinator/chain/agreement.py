@@ -22,6 +22,7 @@ from troth_coordinator.rules.view import RoundFlag, Status
 
 Facts = Mapping[str, str]
 """Values by what they are. A fact that a node does not have (yet) is absent."""
+BEFORE_RESTART = (Phase.HALTED, Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
 PATIENCE_SECONDS = 4.0
 """How long a comparison waits for a node that is silent."""
 
@@ -64,6 +65,23 @@ async def check_roots(client: CoordinatorClient, run: Pubkey, round_: int) -> No
         if account is not None and account.flags & RoundFlag.CLOSED:
             found[f"the canonical root of round {round_}"] = account.canonical_root.hex()
         return found
+
+    await _compare(client, facts)
+
+
+async def check_restart(client: CoordinatorClient, run: Pubkey) -> None:
+    """Compare the last restart, at which all members take the weights of a checkpoint.
+
+    Raises as above. A restart follows a Warmup: a node that shows the run before or in one is left
+    out, since it may only be late.
+    """
+
+    async def facts(one: CoordinatorClient) -> Facts:
+        view = await one.read_run(run)
+        if view.phase in BEFORE_RESTART:
+            return {}
+        restart = f"in round {view.restart_round}, from round {view.restart_root_round}"
+        return {f"the last restart of run {run}": restart}
 
     await _compare(client, facts)
 

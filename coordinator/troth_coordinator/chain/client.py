@@ -166,7 +166,7 @@ class CoordinatorClient:
 
     async def find_runs(self) -> list[RunView]:
         """Read every run of the program on this network."""
-        found = await self._of_kind("Run", [])
+        found = await self._of_kind("Run")
         return [self._reader.run(address, account) for address, account in found]
 
     async def read_participant(self, run: Pubkey, owner: Pubkey) -> ParticipantView | None:
@@ -185,7 +185,7 @@ class CoordinatorClient:
 
     async def find_participants(self, run: Pubkey) -> list[ParticipantView]:
         """Read every Participant account of a run, also of those who have left."""
-        found = await self._of_kind("Participant", [_run_filter("Participant", run)])
+        found = await self._of_kind("Participant", run)
         return [self._reader.participant(address, account) for address, account in found]
 
     async def read_checkpoint(self, run: Pubkey, round_: int) -> CheckpointView | None:
@@ -197,7 +197,7 @@ class CoordinatorClient:
 
     async def find_checkpoints(self, run: Pubkey) -> list[CheckpointView]:
         """Read all checkpoints of a run, oldest first."""
-        found = await self._of_kind("Checkpoint", [_run_filter("Checkpoint", run)])
+        found = await self._of_kind("Checkpoint", run)
         views = [self._reader.checkpoint(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.round)
 
@@ -240,7 +240,7 @@ class CoordinatorClient:
 
     async def find_audits(self, run: Pubkey) -> list[AuditView]:
         """Read all open audits and cases of a run, by round, target and kind."""
-        found = await self._of_kind("Audit", [_run_filter("Audit", run)])
+        found = await self._of_kind("Audit", run)
         views = [self._reader.audit(address, account) for address, account in found]
         return sorted(views, key=lambda view: view.key)
 
@@ -384,15 +384,15 @@ class CoordinatorClient:
         view = self._reader.round(address, made)
         return view if view.round == round_ else None
 
-    async def _of_kind(
-        self, name: str, filters: Sequence[int | BytesAt]
-    ) -> list[tuple[Pubkey, Account]]:
+    async def _of_kind(self, name: str, run: Pubkey | None = None) -> list[tuple[Pubkey, Account]]:
+        """Read all accounts of a kind, or those of one run."""
         kind = program_layout().accounts[name]
-        chosen: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), *filters]
-        return await self.rpc.get_program_accounts(self.program_id, chosen)
+        filters: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator)]
+        if run is not None:
+            filters.append(BytesAt(DISCRIMINATOR_BYTES + _run_offset(name), bytes(run)))
+        return await self.rpc.get_program_accounts(self.program_id, filters)
 
 
-def _run_filter(kind: str, run: Pubkey) -> BytesAt:
-    """Match accounts of a run. Participants and checkpoints have it behind version and bump."""
-    offset = program_layout().field(kind, "run").offset if kind == "Audit" else 2
-    return BytesAt(DISCRIMINATOR_BYTES + offset, bytes(run))
+def _run_offset(kind: str) -> int:
+    """Return where an account names its run. The small ones have it behind version and bump."""
+    return program_layout().field(kind, "run").offset if kind == "Audit" else 2
