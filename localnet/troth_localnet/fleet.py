@@ -9,7 +9,6 @@ Linux and macOS: the fork server is forked before any thread or accelerator exis
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
@@ -169,9 +168,6 @@ def _run(target: Callable[[ConfigT], None], config: ConfigT) -> None:
     """Run the target in the child; end it, as `stop` would, when the parent is gone."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    # The modules of the server are never garbage: looking for it there takes time, and copies the
-    # memory that all processes share.
-    gc.freeze()
     target(config)
 
 
