@@ -52,10 +52,6 @@ def report_modules(path: str) -> None:
         "other parent": os.getppid() != parent.pid,
         "collected at import": sys.modules["support.import_state"].COLLECTED_GARBAGE,
         "collects": gc.isenabled(),
+        "passes over modules": gc.get_freeze_count() > 1_000,
     }
     Path(path).write_text(json.dumps(found))
-
-
-def report_frozen(path: str) -> None:
-    """Write how many objects garbage collection passes over in this process."""
-    Path(path).write_text(str(gc.get_freeze_count()))
