@@ -1,8 +1,9 @@
-"""Memory and time of a trainer at the sizes of the presets: `python scripts/bench/sizes.py 25m`.
+"""Memory and time of a member at the sizes of the presets: `python scripts/bench/sizes.py 25m`.
 
 Owns: one process for each preset. A trainer makes, encodes and applies payloads with the client's
-own parts and files until it holds all that it keeps in memory. Then it computes one whole
-microbatch. The numbers are of the processor, in fp32, with one thread.
+own parts and files until it holds all that it keeps in memory. Then its sequences are as long as
+the preset's. In each round it recomputes a gradient as a witness, too, beside its own. The numbers
+are of the processor, in fp32, with one thread for each gradient and two microbatches a payload.
 Never: a chain or a GPU.
 Next: `memory.py` for the trainer; `scripts/gen/sizes.py`, which writes the README's table.
 """
@@ -14,12 +15,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
-from memory import Participant, drawn
+from memory import Batch, Participant, drawn
 
+from troth_client.audit.recompute import recompute
+from troth_client.compression.codec import VerifiedPayload
 from troth_client.participant.measuring import RandomTokens, peak_bytes
+from troth_client.runtime.allocator import keep_freed_memory
+from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.past_states import MEMORY_BYTES
 from troth_coordinator.config_files import load_config
 
@@ -27,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "scripts/gen/sizes.json"
 FEW = 17
 """Tokens of a sequence while memory fills, so that activations weigh nothing."""
+TIMES = 2
+"""Rounds with whole sequences: the peaks of trainer and judge need not meet in the first."""
 
 
 def main() -> None:
@@ -48,7 +56,8 @@ def main() -> None:
 
 
 def measured(name: str) -> dict[str, float]:
-    """Return the peak of a preset's trainer, and what of it does not depend on the model."""
+    """Return the peaks of a preset's member, and what of them does not depend on the model."""
+    keep_freed_memory()
     torch.set_num_threads(1)
     settings = load_config([ROOT / f"configs/{name}.toml"])
     config, keep = settings.config.with_manifest(bytes(32)), settings.chain.keep_rounds
@@ -57,15 +66,17 @@ def measured(name: str) -> dict[str, float]:
         one = Participant.of(config, Path(folder), "trainer", keep, MEMORY_BYTES)
         layout = one.replica.layout
         other = drawn(layout.num_tiles, config.demo.k)
-        words = RandomTokens(config).sequences(range(train.microbatch_sequences))
+        num_sequences = min(train.sequences_per_payload, 2 * train.microbatch_sequences)
+        words = RandomTokens(config).sequences(range(num_sequences))
         for _ in range(keep + 1):
-            one.round(other, "trainer", words[:1, :FEW])
+            train_and_judge(one, other, words[:1, :FEW])
         held = peak_bytes()
         began = time.perf_counter()
         one.work(one.residual).gradient(words)
         seconds = time.perf_counter() - began
-        one.round(other, "trainer", words)
-    tokens = train.microbatch_sequences * config.data.sequence_tokens
+        for _ in range(TIMES):
+            train_and_judge(one, other, words)
+    tokens = num_sequences * config.data.sequence_tokens
     return {
         "base_bytes": before,
         "held_bytes": held,
@@ -74,6 +85,20 @@ def measured(name: str) -> dict[str, float]:
         "tokens": tokens,
         "gflops": round(6 * layout.num_parameters * tokens / seconds / 1e9, 1),
     }
+
+
+def train_and_judge(one: Participant, other: VerifiedPayload, words: Batch) -> None:
+    """Play a round, and meanwhile recompute the same sequences on kept weights, as a witness."""
+    round_, root = one.replica.round, one.replica.root()
+
+    def judge() -> None:
+        kept = KeptWeights(one.store, one.config.config_hash()).load(round_, root)
+        recompute(one.config, kept.tensors, words)
+
+    with ThreadPoolExecutor(1) as witness:
+        judged = witness.submit(judge)
+        one.round(other, "trainer", words)
+        judged.result()
 
 
 if __name__ == "__main__":

@@ -17,14 +17,19 @@ from pathlib import Path
 
 from marked import write_or_compare
 
+from troth_attestation.openings import Sampled, size
 from troth_attestation.pieces import FP32_BYTES
+from troth_client.audit.push_openings import NUM_SPARES
 from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.shapes import trainable_shapes
 from troth_client.state.retention import Retention
 from troth_coordinator.chain.transactions import FEE_PER_SIGNATURE_LAMPORTS
 from troth_coordinator.config_files import load_config
+from troth_coordinator.rules.audits import FIRST_SEATS
 from troth_coordinator.rules.earnings import Crowd, earnings
+from troth_coordinator.rules.economics import drawn_chance
+from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import Role
 
@@ -47,6 +52,7 @@ class Need:
     num_parameters: int
     k: int
     payload: int
+    openings: float
     memory: float
     is_measured: bool
     disk: int
@@ -56,9 +62,9 @@ class Need:
     fees_sol: float
 
     @property
-    def exchanged(self) -> int:
-        """The payloads of all others, which a member fetches; without a hub it sends as much."""
-        return (PEERS - 1) * self.payload
+    def exchanged(self) -> float:
+        """What a member fetches in an average round; without a hub it sends as much."""
+        return (PEERS - 1) * self.payload + self.openings
 
 
 def main() -> int:
@@ -111,6 +117,7 @@ def need(name: str, measured: Mapping[str, Mapping[str, float]]) -> Need:
         num_parameters=layout.num_parameters,
         k=config.demo.k,
         payload=payload,
+        openings=openings(settings, layout.num_tiles),
         memory=memory(settings, layout.num_parameters, measured, name),
         is_measured=name in measured,
         disk=retention.disk_bytes(weights, layout.num_tiles, payload, PEERS),
@@ -121,13 +128,27 @@ def need(name: str, measured: Mapping[str, Mapping[str, float]]) -> Need:
     )
 
 
+def openings(settings: RunSettings, num_tiles: int) -> float:
+    """Return the bytes of opening sets that a member fetches, or sends, in an average round.
+
+    Each audit's set goes to its seats and to the spares. A quiet run has no jurors.
+    """
+    count = settings.config.judge.openings_tiles
+    tiles, root, index = tuple(range(min(count, num_tiles))), Digest(bytes(32)), ParticipantIndex(0)
+    rounds = RoundIndex(1), RoundIndex(0)
+    one = Sampled(Address(root), rounds[0], index, rounds[1], num_tiles, tiles, root, root)
+    params = settings.chain.to_view()
+    audits = float(drawn_chance(params.p_base_ppm, PEERS, params.audit_cap))
+    return audits * (FIRST_SEATS + NUM_SPARES) * size(one)
+
+
 def memory(
     settings: RunSettings,
     num_parameters: int,
     measured: Mapping[str, Mapping[str, float]],
     name: str,
 ) -> float:
-    """Return the peak of a trainer's process: measured, or from the bytes per parameter of BASE.
+    """Return the peak of a member's process: measured, or from the bytes per parameter of BASE.
 
     Activations grow with tokens, width and depth, and logits with the vocabulary.
     """

@@ -12,8 +12,8 @@ PRESETS: Final = {
     "smoke": "ten rounds of the smallest model",
     "25m": "25 M parameters on a public cluster",
     "124m": "124 M parameters, as the smallest GPT-2",
-    "350m": "355 M parameters, meant for GPUs of 16 GB",
-    "1b": "1.08 B parameters, meant for GPUs of 40 GB",
+    "350m": "355 M parameters, meant for GPUs",
+    "1b": "1.08 B parameters, meant for GPUs",
 }
 """Names, and what each of them is."""
 
