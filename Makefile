@@ -91,10 +91,12 @@ site: $(VENV)/.dev ## the documents as a site in build/site, without a warning a
 	$(BIN)/python scripts/build_site.py
 
 # Files with a test that names a CUDA device; scripts/check_tests.py refuses one without the mark.
+# Another Python than that of .venv, where there is no network: scripts/gpu/README.md.
+GPU_PYTHON := $(BIN)/python
 GPU_TESTS = $(shell grep -rl "pytest\.mark\.cuda" tests --include="test_*.py")
 gpu: $(VENV)/.dev ## on a machine with a GPU: its kernels and its arithmetic against the processor's
-	TRITON_INTERPRET=0 $(BIN)/python scripts/gpu/equality.py; table=$$?; \
-	test $$table = 2 || TRITON_INTERPRET=0 $(PYTEST) -m cuda $(GPU_TESTS) && exit $$table
+	TRITON_INTERPRET=0 $(GPU_PYTHON) scripts/gpu/equality.py; table=$$?; \
+	test $$table = 2 || TRITON_INTERPRET=0 $(GPU_PYTHON) -m pytest -m cuda $(GPU_TESTS) && exit $$table
 
 nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200

@@ -286,6 +286,20 @@ def test_the_page_has_verdict_counts_and_picture_and_loads_nothing(cli, recorded
         assert loading not in text
 
 
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [("file/report.html", "not a directory"), ("file", "it is not installed")],
+)
+def test_a_page_that_cannot_be_made_is_refused_before_the_audit(
+    cli, tmp_path, monkeypatch, page, found
+):
+    (tmp_path / "file").touch()
+    if page == "file":
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    words = ("audit", "--archive", tmp_path / "no archive", "--html", tmp_path / page)
+    assert cli.refused(*words, code=2)["found"] == found
+
+
 def test_bytes_come_from_a_store_and_a_lie_there_is_named(cli, archive, tmp_path):
     """A store holds the bytes, a folder the ledger; obstore takes a folder for a store as well."""
     store = tmp_path / "store"

@@ -5,16 +5,19 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from support.cli import Cli
 from support.network import SECONDS, last_json, processes
-from support.ranks import place, variables
+from support.ranks import RUN, place, variables
 from support.reader import free_port
 from support.waiting import wait_for
 
 from troth_cli.errors import InputError
-from troth_cli.workflows.ranks import place_of, threads_of
+from troth_cli.workflows.ranks import device_of, place_of, threads_of
 
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
 PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
@@ -116,6 +119,58 @@ def test_without_torchrun_a_process_is_alone():
 )
 def test_a_rank_computes_with_its_share_of_the_cores(num_ranks, asked, num_cores, found):
     assert threads_of(place(1, 29_500, num_ranks), asked, num_cores) == found
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    ("number", "asked", "has_cuda", "found"),
+    [
+        (0, "auto", True, "cuda:0"),
+        (1, "auto", True, "cuda:1"),
+        (3, "auto", True, "cuda:3"),
+        (1, "cuda", True, "cuda:1"),
+        (1, "cuda:0", True, "cuda:0"),
+        (1, "cuda:2", True, "cuda:2"),
+        (1, "cpu", True, "cpu"),
+        (1, "auto", False, "auto"),
+        (1, "cuda", False, "cuda"),
+        (1, "mps", False, "mps"),
+    ],
+)
+def test_a_rank_takes_the_gpu_of_its_number_unless_another_device_is_named(
+    number, asked, has_cuda, found
+):
+    assert device_of(place(number, 29_500, 4), asked, has_cuda=has_cuda) == found
+
+
+@pytest.mark.cuda
+def test_the_gpu_of_a_rank_is_the_one_of_its_number_on_this_machine():
+    one = replace(place(5, 29_500, 8), local=2)
+    assert device_of(one, "cuda", has_cuda=True) == "cuda:2"
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("device", [(), ("--device", "cuda")], ids=["none named", "cuda"])
+def test_a_rank_without_a_gpu_of_its_own_is_refused_with_its_name(capsys, monkeypatch, device):
+    """As on a machine with fewer GPUs than ranks; here it may have none at all."""
+    number = torch.cuda.device_count() + 1
+    for name, value in variables(place(number, 29_500, number + 1)).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with interrupts_as_before():
+        error = Cli(capsys).refused("join", RUN, "--key", "of-rank-zero.json", *device)
+    assert error["kind"] == "DeviceError"
+    assert error["expected"] == f"the device 'cuda:{number}'"
+
+
+@contextlib.contextmanager
+def interrupts_as_before():
+    """A helping rank ignores Ctrl-C to its end; these tests go on."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @pytest.mark.parametrize("asked", [None, 4])

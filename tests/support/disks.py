@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.cli import process
+
 
 @contextlib.contextmanager
 def no_file_beyond(num_bytes: int) -> Iterator[None]:
@@ -22,6 +24,19 @@ def no_file_beyond(num_bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def process_beyond_room(num_bytes: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a child; no file of it, or of its children, grows beyond a size.
+
+    They keep no compiled source: a cut one would stay there, and no later process could import it.
+    """
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, num_bytes))
+
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    return process(*arguments, env=environment, preexec_fn=limit)
 
 
 @contextlib.contextmanager

@@ -150,6 +150,7 @@ class Bench:
         yield self._timed("apply", {OURS: apply, RELEASED: released_apply})
         ways = {OURS: both, RELEASED: released_both, ADAMW: self._adamw()}
         seconds = in_turns(ways, plan.repeats, plan.device)
+        # Not in turns with the others: it needs two processes, which start and end with it.
         count, threads = self._layout.num_parameters, torch.get_num_threads()
         seconds[ALL_REDUCE] = dense_all_reduce(count, plan.repeats, threads)
         yield Part("step", seconds)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Optional
 
 import typer
 
-from troth_cli.errors import InputError, OutputFileError
+from troth_cli.errors import InputError
 from troth_cli.options import Common, command, split_addresses
+from troth_cli.result_files import check_drawing, check_file
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
@@ -158,7 +159,9 @@ def audit(options: AuditOptions, output: Output) -> None:
         from troth_cli.workflows.audit_inputs import gather
 
     plan = replace(_plan(options), warn=output.warn)
-    _check_page(options.html)
+    if options.html is not None:
+        check_drawing()
+        check_file(options.html)
     with tempfile.TemporaryDirectory(prefix="troth-audit-") as folder:
         inputs = gather(_asked(options, Path(folder)))
         for reason in inputs.silent:
@@ -172,14 +175,6 @@ def audit(options: AuditOptions, output: Output) -> None:
     if options.html is not None and not _write_page(options.html, head, done, output):
         code = code or AuditOptions.FAILED  # a proven discrepancy stays one
     raise typer.Exit(code)
-
-
-def _check_page(path: Path | None) -> None:
-    """Raise OutputFileError where the page could not be written in the end."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise OutputFileError(
-            "a file in a folder that exists", "none", "Name another --html FILE.", str(path)
-        )
 
 
 def _write_page(path: Path, head: "LedgerHead", done: "Done", output: Output) -> bool:

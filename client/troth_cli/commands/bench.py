@@ -13,7 +13,9 @@ import typer
 
 from troth_cli.errors import InputError
 from troth_cli.options import MAX_THREADS, Common, command
+from troth_cli.result_files import check_drawing, check_file
 from troth_cli.view.output import Facts, Output
+from troth_client.compression.limits import ALLOWED_K
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +43,14 @@ class BenchOptions(Common):
         ),
     ] = ""
     k: Annotated[
-        int, typer.Option("--k", metavar="N", min=1, max=64, help="Coefficients of a tile.")
+        int,
+        typer.Option(
+            "--k",
+            metavar="N",
+            min=1,
+            max=64,
+            help=f"Coefficients of a tile: one of {', '.join(map(str, ALLOWED_K))}.",
+        ),
     ] = 32
     peers: Annotated[
         int, typer.Option("--peers", metavar="N", min=1, max=64, help="Payloads of a round.")
@@ -70,10 +79,14 @@ def bench(options: BenchOptions, output: Output) -> None:
     """Time the parts of a round on this machine, beside the released DeMo, AdamW and all-reduce.
 
     Encode, apply, payloads, roots, judge and sketch, on random tensors of Llama shapes. All ways to
-    do a part take turns in one process, and the table shows medians and ratios. The dense
-    all-reduce is between two processes on this machine, through loopback: no network is measured.
+    do a part take turns in one process, but for the dense all-reduce. That one follows in two
+    processes of its own, through loopback: no network is measured. The table shows medians and
+    ratios.
     """
     sizes = _sizes_of(options.sizes)
+    if options.plot is not None:
+        check_drawing()
+        check_file(options.plot)
     with output.loading():
         import torch
 
@@ -90,8 +103,6 @@ def bench(options: BenchOptions, output: Output) -> None:
             "Name a smaller one: --sizes 1M.",
             "--sizes",
         )
-    if options.plot is not None:
-        atomic_write(options.plot, [picture(found).encode()])
     facts = {
         "threads": options.threads,
         "k": options.k,
@@ -103,6 +114,9 @@ def bench(options: BenchOptions, output: Output) -> None:
     output.result(
         {**facts, "measured": values(found)}, grid(found), Facts.of(facts), Facts(notes, "kernels")
     )
+    # After the table: a disk that is full by now costs the picture, and not the measurements.
+    if options.plot is not None:
+        atomic_write(options.plot, [picture(found).encode()])
 
 
 def _measured(

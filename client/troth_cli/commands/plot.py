@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from troth_cli.errors import InputError, OutputFileError
+from troth_cli.errors import InputError
 from troth_cli.options import AllowPrivate, Hubs, Networked, command
+from troth_cli.result_files import check_file
 from troth_cli.view.output import Facts, Output
 
 if TYPE_CHECKING:
@@ -128,12 +129,4 @@ def _check(out: Path) -> None:
             f"Write --out {out.with_suffix('').name or 'run'}{SVG}.",
             "--out",
         )
-    if out.is_dir():
-        raise OutputFileError("a file to write", "a folder", "Name a file in it.", str(out))
-    if not out.parent.is_dir():
-        raise OutputFileError(
-            "a file in a folder that exists",
-            f"no folder {out.parent}",
-            f"Make it first: mkdir -p {out.parent}",
-            str(out),
-        )
+    check_file(out)

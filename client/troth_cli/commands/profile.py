@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Final, Optional
 
 import typer
 
-from troth_cli.errors import InputError, OutputFileError
+from troth_cli.errors import InputError
 from troth_cli.options import Common, Settings, command
+from troth_cli.result_files import check_drawing, check_folder
 from troth_cli.view.output import Json, Output
 
 if TYPE_CHECKING:
@@ -273,26 +274,8 @@ def _check(options: ProfileOptions) -> None:
             "a rate between 0 and 1", f"{options.adamw_lr}", "Try 0.002.", "--adamw-lr"
         )
     if options.out is not None:
-        _check_folder(options.out)
-
-
-def _check_folder(folder: Path) -> None:
-    """Make the folder for the results, and import what draws them, before all the work."""
-    import tempfile
-
-    import matplotlib  # noqa: F401  a missing package is better known now
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise OutputFileError(
-            "a folder that can be written",
-            str(error.strerror).lower(),
-            "Name another folder.",
-            str(folder),
-        ) from error
+        check_drawing()
+        check_folder(options.out)
 
 
 def _chosen(given: Sequence[str], known: tuple[str, ...], option: str) -> tuple[str, ...]:

@@ -66,6 +66,11 @@ def threads_of(place: Place | None, asked: int | None, num_cores: int | None) ->
     return max(1, (num_cores or 1) // place.size)
 
 
+def device_of(place: Place, asked: str, *, has_cuda: bool) -> str:
+    """Return the name of a rank's device: the GPU of its number unless another is named."""
+    return f"cuda:{place.local}" if has_cuda and asked in ("auto", "cuda") else asked
+
+
 def help_rank_zero(
     place: Place, training: Training, device: str, num_threads: int | None, output: Output
 ) -> None:
@@ -82,8 +87,7 @@ def help_rank_zero(
         from troth_client.train.team import help_leader, meet
     if num_threads is not None:
         torch.set_num_threads(num_threads)
-    is_any = device in ("auto", "cuda") and torch.cuda.is_available()
-    chosen = choose_device(f"cuda:{place.local}" if is_any else device)
+    chosen = choose_device(device_of(place, device, has_cuda=torch.cuda.is_available()))
     output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
     one_pass = pass_of(EventLines(output), compiles=training.compiles)
     with contextlib.closing(meet(place)) as ranks:

@@ -1,10 +1,13 @@
 """`troth bench`: every part is measured, ratios are those of the times, sizes are what they say."""
 
+import json
 import math
+import sys
 
 import numpy as np
 import pytest
 import torch
+from support.disks import process_beyond_room
 
 from troth_cli.bench.clock import in_turns
 from troth_cli.bench.parts import ADAMW, ALL_REDUCE, OURS, RELEASED, SHA256, Bench, Part, Plan
@@ -25,6 +28,8 @@ BESIDE = {
     "sketch": set(),
 }
 CPU = torch.device("cpu")
+LIMIT = 4_000
+"""Bytes of a file: more than the processes of the all-reduce need, less than a picture has."""
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
@@ -115,6 +120,43 @@ def test_a_size_that_does_not_fit_is_left_out(cli, monkeypatch):
     assert done.code == 1
     assert "1M is left out" in done.err
     assert "--sizes 1M" in done.err
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured(cli, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.svg").mkdir()
+    for name, found in {
+        "file/steps.svg": "not a directory",
+        "missing/steps.svg": f"no folder {tmp_path / 'missing'}",
+        "folder.svg": "a folder",
+    }.items():
+        done = cli("bench", "--sizes", "1M", "--device", "cpu", "--plot", tmp_path / name, "--json")
+        assert done.code == 1
+        assert done.error["kind"] == "OutputFileError"
+        assert done.error["found"] == found
+        assert "1M on cpu" not in done.err
+
+
+def test_without_its_extra_nothing_is_measured_for_a_picture(cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    done = cli(
+        *("bench", "--sizes", "1M", "--device", "cpu", "--plot", tmp_path / "steps.svg", "--json")
+    )
+    assert done.error["kind"] == "PackageMissingError"
+    assert "1M on cpu" not in done.err
+
+
+@pytest.mark.long(reason="three processes import torch")
+def test_a_disk_that_is_full_in_the_end_costs_the_picture_alone(tmp_path):
+    """The check before passes: it writes nothing. The picture has more bytes than the limit."""
+    drawing = tmp_path / "steps.svg"
+    words = ("bench", "--sizes", "1M", "--device", "cpu", "--repeats", "1", "--json")
+    done = process_beyond_room(LIMIT, *words, "--plot", drawing)
+    assert done.returncode == 1
+    assert json.loads(done.stderr.splitlines()[-1])["error"]["kind"] == "DiskFullError"
+    (found,) = json.loads(done.stdout)["measured"]
+    assert set(found["seconds"]) == set(BESIDE)
+    assert not drawing.exists()
 
 
 @pytest.mark.long(reason="two processes import torch")

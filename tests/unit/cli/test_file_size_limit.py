@@ -1,16 +1,12 @@
 """Commands under a limit on the size of files: a clear error, no damaged file, nothing lost."""
 
 import json
-import resource
 
 import pytest
 from support.cli import process
+from support.disks import process_beyond_room
 
 LIMIT = 20_000
-
-
-def limited():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT))
 
 
 @pytest.fixture
@@ -22,7 +18,7 @@ def text(tmp_path):
 
 def test_a_preparation_that_meets_the_limit_goes_on_without_it(tmp_path, text):
     words = ("data", "prepare", "--text", text, "--out", tmp_path / "set", "--json")
-    done = process(*words, preexec_fn=limited)
+    done = process_beyond_room(LIMIT, *words)
     assert done.returncode == 1, done
     assert done.stdout == ""
     error = json.loads(done.stderr.splitlines()[-1])["error"]

@@ -252,6 +252,7 @@ def test_a_file_that_shows_no_round_is_refused(cli, tmp_path, name):
         ("demo", "run", "InputError", ".svg or .html"),
         ("demo", "missing/run.svg", "OutputFileError", "a folder that exists"),
         ("demo", "folder.svg", "OutputFileError", "a file to write"),
+        ("demo", "demo/events.jsonl/run.svg", "OutputFileError", "a folder that can be written"),
         ("nothing.jsonl", "run.svg", "EventLogError", "events.jsonl"),
         ("folder.svg", "run.svg", "EventLogError", "a folder that holds some"),
     ],

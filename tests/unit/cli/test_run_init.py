@@ -1,5 +1,6 @@
 """`troth run init`: the shipped presets, in units that people use."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ HASHES = {
 SIZES = ("25m", "124m", "350m", "1b")
 LINE_BITS = 60 * 10**6
 SLOT_SECONDS = 0.4
+FETCHING = re.compile(
+    r"At (?P<mbit>\d+) Mbit/s the payloads of (?P<others>\d+) others take (?P<seconds>[\d.]+) s"
+)
+"""The comment of a size on its Attest phase."""
 THREAD_FLOPS = 40e9
 """The speed of one thread in fp32: less than scripts/bench/sizes.py measured."""
 
@@ -61,6 +66,18 @@ def test_the_windows_of_a_size_suffice_at_60_mbit(name):
     tokens = config.train.sequences_per_payload * config.data.sequence_tokens
     juror = 6 * layout.num_parameters * tokens / THREAD_FLOPS
     assert 2 * juror < chain.jury_commit_slots * SLOT_SECONDS
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_size_says_how_long_a_full_run_fetches(name):
+    settings = load_config([CONFIGS / f"{name}.toml"])
+    (said,) = FETCHING.finditer(preset_text(name))
+    others = settings.chain.capacity - 1
+    layout = TileLayout.from_shapes(trainable_shapes(settings.config.model))
+    payloads = others * payload_length(layout.num_tiles, settings.config.demo.k)
+    assert int(said["mbit"]) * 10**6 == LINE_BITS
+    assert int(said["others"]) == others
+    assert said["seconds"] == f"{8 * payloads / LINE_BITS:.1f}"
 
 
 @pytest.mark.parametrize("name", HASHES)
