@@ -83,8 +83,9 @@ def help_rank_zero(
     if num_threads is not None:
         torch.set_num_threads(num_threads)
     is_any = device in ("auto", "cuda") and torch.cuda.is_available()
-    chosen = choose_device(f"cuda:{place.local}" if is_any else device)
+    name = f"cuda:{place.local}" if is_any else device
+    chosen = choose_device(name, training.microbatch_sequences)
     output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
     one_pass = pass_of(EventLines(output), compiles=training.compiles)
     with contextlib.closing(meet(place)) as ranks:
-        help_leader(ranks, OneDevice(training.microbatch_sequences, one_pass), chosen)
+        help_leader(ranks, OneDevice(one_pass), chosen)
