@@ -53,7 +53,7 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     board, port = bench.folder / "board", free_port()
     recorded = ("--log-to", f"tensorboard:{board}", "--metrics", f"127.0.0.1:{port}")
     archive = bench.folder / "archive"
-    more = ("--stake-sol", "0.5", "--archive", archive)
+    more = ("--stake-sol", "0.5", "--archive", archive, "--micro-batch", "1")
     two = joined((*bench.join_arguments(run, "b"), *more, *recorded), "two")
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
@@ -86,6 +86,8 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     assert shown["num_participants"] == 2
     events = (bench.folder / "state-a" / "events.jsonl").read_text()
     assert '"event":"round_closed"' in events
+    assert '"microbatch":2}' in events, "as the config says"
+    assert '"microbatch":1}' in (bench.folder / "state-b" / "events.jsonl").read_text()
     assert set(scalars(board)["loss/own"]) == set(range(5))
     states = [bench.folder / f"state-{name}" for name in ("a", "b")]
     plotted = bench.cli.json("plot", *states, "--out", bench.folder / "run.svg")

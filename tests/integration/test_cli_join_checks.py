@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from support.network import SOL, refused_check
+from support.portions import portions
 
 pytestmark = pytest.mark.processes
 CHECKS = ["program", "config", "data", "balance", "place", "weights", "time"]
@@ -47,6 +48,24 @@ def test_all_checks_are_told_and_nothing_is_paid(bench):
     assert checks["pay"]["values"]["reward_lamports"] > 0
     assert bench.balance("a") == 10 * SOL
     assert bench.cli.json(*bench.of_run("status", run=run))["participants"] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "role", "found"),
+    [
+        ("join", ("--role", "trainer"), {1}),
+        ("join", ("--role", "both"), {1, 2}),
+        ("witness", (), {1, 2}),
+    ],
+)
+def test_a_machine_is_measured_in_the_microbatch_that_it_will_take(bench, command, role, found):
+    """The run has two sequences at once; only a juror's gradient needs them."""
+    _, *arguments = strict(bench, bench.create(*ROOMY), "a", "--check", "--micro-batch", "1")
+    with portions() as sizes:
+        checks = by_name(bench.cli.json(command, *arguments, *role)["checks"])
+    assert set(sizes) == found
+    assert sizes.count(2) == (2 in found), "the one that is compared with"
+    assert checks["bounds"]["values"]["verdict"] == "ok"
 
 
 def test_a_machine_that_cannot_keep_up_is_refused_without_anyway(bench):

@@ -153,6 +153,16 @@ class WitnessOptions(WithArchive):
             help="Threads to compute with; else all, or under torchrun a rank's share of them.",
         ),
     ] = None
+    micro_batch: Annotated[
+        Optional[int],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--micro-batch",
+            metavar="N",
+            min=1,
+            help="Sequences to compute at once; else as the config says. Fewer take less memory."
+            " A juror's gradient in reference mode keeps the config's number.",
+        ),
+    ] = None
     past_mib: Annotated[
         int,
         typer.Option(
@@ -220,15 +230,6 @@ class JoinOptions(WitnessOptions):
             " training goes on without.",
         ),
     ] = False
-    micro_batch: Annotated[
-        Optional[int],  # noqa: UP045  typer reads it at run time
-        typer.Option(
-            "--micro-batch",
-            metavar="N",
-            min=1,
-            help="Sequences to compute at once; else as the config says. Fewer take less memory.",
-        ),
-    ] = None
 
 
 def register(app: typer.Typer) -> None:
@@ -271,7 +272,7 @@ def witness(options: WitnessOptions, output: Output) -> None:
     """
     from troth_cli.workflows.join_request import Training
 
-    _take_part(options, "witness", output, Training())
+    _take_part(options, "witness", output, Training(microbatch_sequences=options.micro_batch))
 
 
 def _take_part(options: WitnessOptions, role: str, output: Output, training: "Training") -> None:

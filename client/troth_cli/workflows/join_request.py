@@ -26,7 +26,7 @@ ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a trainer computes: compiled or not, sequences at once (None: as the config says).
+    """How gradients are computed: compiled or not, sequences at once (None: as the config says).
 
     `place` is its place among the ranks of its participant, None for a process alone.
     """

@@ -87,8 +87,9 @@ def help_rank_zero(
         from troth_client.train.team import help_leader, meet
     if num_threads is not None:
         torch.set_num_threads(num_threads)
-    chosen = choose_device(device_of(place, device, has_cuda=torch.cuda.is_available()))
+    name = device_of(place, device, has_cuda=torch.cuda.is_available())
+    chosen = choose_device(name, training.microbatch_sequences)
     output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
     one_pass = pass_of(EventLines(output), compiles=training.compiles)
     with contextlib.closing(meet(place)) as ranks:
-        help_leader(ranks, OneDevice(training.microbatch_sequences, one_pass), chosen)
+        help_leader(ranks, OneDevice(one_pass), chosen)

@@ -41,6 +41,7 @@ from troth_client.train.team import meet
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
+from troth_coordinator.rules.view import Role
 
 
 def take_part(
@@ -67,7 +68,7 @@ def _checked(  # as above, and the ranks
     looked: Looked,
     ranks: Ranks | None,
 ) -> Joined:
-    device = choose_device(request.device)
+    device = choose_device(request.device, request.training.microbatch_sequences)
     checks = RETURN_CHECKS if looked.is_member else CHECKS
     candidate = _candidate(request, device, listen, looked, output)
     rows = [*looked.rows, *asyncio.run(run_checks(checks, candidate))]
@@ -149,7 +150,8 @@ def _measured(request: JoinRequest, device: Device) -> Measured | ClientError:
     if request.num_threads is not None:
         torch.set_num_threads(request.num_threads)
     try:
-        return measure_machine(request.config, device)
+        is_juror = Role.WITNESS in ROLES[request.role]
+        return measure_machine(request.config, device, is_juror=is_juror)
     except ClientError as error:
         return error
 

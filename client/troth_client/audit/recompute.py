@@ -5,8 +5,9 @@ microbatches, own clip, same tiles and transform.
 Never: touches the model that trains here, and never waits: call it in a thread.
 Next: `judgement.py`, which turns D(g) and the shown openings into a verdict.
 
-A witness computes as it trains: on its device, in its precision. A juror computes in reference
-mode: fp32 on one thread of the processor, which gives the same bits each time on one machine.
+A witness computes as it trains: on its device, in its precision and microbatch. A juror computes in
+reference mode: fp32 on one thread of the processor, in the config's microbatch whatever the device
+has. That gives the same bits each time on one machine.
 """
 
 import contextlib
@@ -54,7 +55,7 @@ def own_gradient(
 
 
 def recompute_reference(config: RunConfig, weights: Weights, batch: NDArray[np.int64]) -> Float32:
-    """Return D(g) as `recompute` does, in reference mode."""
+    """Return D(g) as `recompute` does, in reference mode: always in the config's microbatch."""
     with num_threads(1):
         return recompute(config, weights, batch, CPU)
 

@@ -66,11 +66,11 @@ class HonestWitnessWork:
     device: Device
 
     def gradient(self, weights: Weights, batch: NDArray[int64]) -> Tiles:
-        """Recompute on our device, in our precision."""
+        """Recompute on our device, in our precision and microbatch."""
         return own_gradient(self.config, weights, batch, self.device)
 
     def reference_gradient(self, weights: Weights, batch: NDArray[int64]) -> Float32:
-        """Recompute in fp32 on one thread of the processor."""
+        """Recompute in fp32 on one thread of the processor, in the config's microbatch."""
         return recompute_reference(self.config, weights, batch)
 
     def second_gradient(

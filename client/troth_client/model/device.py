@@ -1,6 +1,7 @@
-"""Where the heavy work runs and in which float format.
+"""Where the heavy work runs, in which float format and in what portions.
 
-Owns: the meaning of `--device`, bf16 autocast over fp32 masters, and tf32 where it is asked for.
+Owns: the meaning of `--device` and `--micro-batch`, bf16 autocast over fp32 masters, and tf32 where
+it is asked for.
 Never: decides where weights are applied; the known-answer test of `compression/` does.
 Next: `train/step.py`, which runs on the device.
 
@@ -9,7 +10,7 @@ protocol allows any choice here.
 """
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -25,12 +26,14 @@ PRECISIONS = ("fp32", "tf32", "bf16")
 class Device:
     """A torch device, whether the forward pass runs in bf16 autocast, whether fp32 is tf32.
 
-    A participant never takes tf32; calibration compares it.
+    A participant never takes tf32; calibration compares it. `microbatch_sequences` is how many
+    sequences are computed at once here, in place of the config's number; None for that number.
     """
 
     torch: torch.device
     is_mixed: bool
     is_tf32: bool = False
+    microbatch_sequences: int | None = None
 
     @property
     def precision(self) -> str:
@@ -42,9 +45,14 @@ class Device:
     def other_precision(self) -> "Device":
         """Return this device in the other format; the processor where it has no bf16."""
         if self.is_mixed:
-            return Device(self.torch, is_mixed=False)
+            return replace(self, is_mixed=False)
         has_bf16 = "bf16" in precisions_of(self.torch)
-        return Device(self.torch if has_bf16 else torch.device("cpu"), is_mixed=True)
+        where = self.torch if has_bf16 else torch.device("cpu")
+        return replace(self, torch=where, is_mixed=True, is_tf32=False)
+
+    def at_once(self, configured: int) -> int:
+        """Return how many sequences are computed at once, where the config says `configured`."""
+        return self.microbatch_sequences or configured
 
     def products(self) -> contextlib.AbstractContextManager[None]:
         """Context of a forward and backward pass: how products of fp32 matrices are computed."""
@@ -58,7 +66,7 @@ class Device:
 
 
 CPU = Device(torch.device("cpu"), is_mixed=False)
-"""fp32 on the processor: the reference."""
+"""fp32 on the processor, in the config's microbatch: the reference."""
 
 
 def precisions_of(device: torch.device) -> list[str]:
@@ -82,18 +90,18 @@ def in_precision(device: torch.device, name: str) -> Device:
     return Device(device, is_mixed=name == "bf16", is_tf32=name == "tf32")
 
 
-def choose_device(name: str = "auto") -> Device:
+def choose_device(name: str = "auto", microbatch_sequences: int | None = None) -> Device:
     """Device by name: `auto` is CUDA where there is one, else the CPU; `cuda:1` picks a card.
 
     fp32 on CPU and MPS, bf16 autocast on CUDA cards that have bf16 (fp32 on older ones).
+    `microbatch_sequences` as in `Device`.
     Raises DeviceError for an unknown name or a device that is missing.
     """
     kind = device_kind(name)
     if kind == "auto":
-        return choose_device("cuda" if torch.cuda.is_available() else "cpu")
-    if kind == "cpu":
-        return CPU
-    return _accelerator(name, kind)
+        kind = name = "cuda" if torch.cuda.is_available() else "cpu"
+    found = CPU if kind == "cpu" else _accelerator(name, kind)
+    return replace(found, microbatch_sequences=microbatch_sequences)
 
 
 def _accelerator(name: str, kind: str) -> Device:

@@ -21,7 +21,7 @@ def learner_of(
     """Return the learner of a trainer; a participant that only judges computes nothing with it."""
     if Role.TRAINER not in settings.role:
         return DEFAULT
-    alone = OneDevice(settings.microbatch_sequences, pass_of(events, compiles=settings.compiles))
+    alone = OneDevice(pass_of(events, compiles=settings.compiles))
     if ranks is None:
         return alone
     return Leader(alone, ranks, partial(_report, events, "ranks_lost", "on one device"))

@@ -4,17 +4,20 @@ Owns: what is timed, on tokens drawn here and weights of a seed, so that no data
 Never: compares with a run's windows or deposits anything; the command line does, before it joins.
 Next: `../audit/rehearsal.py` for the payload, `../audit/comparison.py` for the judgement.
 
-The payload is computed on the device that will train. It is judged in reference mode: fp32 on one
-thread of the processor, as a juror computes. So one pass times a trainer, a witness and a juror,
-and shows whether the judge's bounds fit this device.
+The payload is computed on the device that will train, in its microbatch. It is judged in reference
+mode: fp32 on one thread of the processor in the config's microbatch, as a juror computes. So one
+pass times a trainer, a witness and a juror, and shows whether the judge's bounds fit this device.
+A machine that will sit in no jury never computes in the config's microbatch: it may lack the
+memory.
 """
 
+import contextlib
 import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,12 +30,12 @@ from troth_attestation.pieces import Float32
 from troth_attestation.verdict import VerdictKind
 from troth_attestation.work import yardstick_of
 from troth_client.audit.comparison import Group, Seat
-from troth_client.audit.recompute import recompute, recompute_reference
+from troth_client.audit.recompute import num_threads, recompute, recompute_reference
 from troth_client.audit.rehearsal import Batch, Rehearsal, batches
 from troth_client.compression import codec
 from troth_client.compression.known_answer import choose_path
 from troth_client.errors import ClientError
-from troth_client.model.device import Device
+from troth_client.model.device import CPU, Device
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
 from troth_client.train.memory import first_line, give_back, is_out_of_memory
@@ -42,12 +45,20 @@ REPEAT_SECONDS: Final = 5.0
 """A gradient that was faster than this is computed again: the first one loads kernels."""
 _TOKENS_SEED: Final = 13
 _NUM_SEQUENCES: Final = 1 << 16
+_SMALLER: Final = (
+    "Join with a smaller --micro-batch, use a device with more memory, or join a run with a smaller"
+    " model."
+)
+_NO_JUROR: Final = (
+    "No --micro-batch changes what jurors compute. Use a machine with more memory, or"
+    " --role trainer, which sits in no jury."
+)
 _CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 Clock = Callable[[], float]
 
 
 class MachineTooSmallError(ClientError):
-    """The memory of a device does not hold one gradient of the model."""
+    """The memory of a device does not hold one gradient of the model, or a juror's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +105,12 @@ def measure_machine(
     device: Device,
     data: Sequences | None = None,
     clock: Clock = time.perf_counter,
+    *,
+    is_juror: bool = True,
 ) -> Measured:
     """Make one payload and judge it. Takes some gradients of the model, one of them on one thread.
 
+    Unless this machine `is_juror`, that one is in the device's microbatch, and so `jury_seconds`.
     Raises KnownAnswerError on a machine that cannot apply exactly, MachineTooSmallError where the
     memory does not suffice, NonFiniteError.
     """
@@ -104,17 +118,21 @@ def measure_machine(
     if not config.data.manifest_hash:
         config = config.with_manifest(bytes(32))
     try:
-        return _measured(config, device, data or RandomTokens(config), clock, path.reason)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise _too_small(device, error) from error
+        with _in_memory(f"room for one gradient of the model on {device.torch}", _SMALLER):
+            data = data or RandomTokens(config)
+            return _measured(config, device, data, clock, path.reason, is_juror=is_juror)
     finally:
         give_back()  # the participant comes next
 
 
 def _measured(
-    config: RunConfig, device: Device, data: Sequences, clock: Clock, reason: str
+    config: RunConfig,
+    device: Device,
+    data: Sequences,
+    clock: Clock,
+    reason: str,
+    *,
+    is_juror: bool,
 ) -> Measured:
     is_cuda = device.torch.type == "cuda"
     if is_cuda:
@@ -125,7 +143,7 @@ def _measured(
     offer = run.offer(0, own)
     codec.check_decoded(codec.encode(offer.sent), offer.sent)
     made = clock()
-    reference = recompute_reference(config, run.weights, batch)
+    reference = _reference(config, run, batch, None if is_juror else device)
     jury = clock()
     group = Group("this machine", is_honest=True)
     seat = Seat("reference", yardstick_of(Own(reference), run.layout.num_tiles))
@@ -165,6 +183,21 @@ def _gradient(
     return found, min(times)
 
 
+def _reference(config: RunConfig, run: Rehearsal, batch: Batch, trainer: Device | None) -> Float32:
+    """Return D(g) in reference mode; for one that only trains, in the microbatch of its device.
+
+    Raises MachineTooSmallError, which tells a juror the way out.
+    """
+    if trainer is not None:
+        here = replace(CPU, microbatch_sequences=trainer.microbatch_sequences)
+        with num_threads(1):
+            return recompute(config, run.weights, batch, here)
+    size = config.train.microbatch_sequences
+    needed = f"room for a juror's gradient on the processor, {size} sequences at once"
+    with _in_memory(needed, _NO_JUROR):
+        return recompute_reference(config, run.weights, batch)
+
+
 def peak_bytes() -> int:
     """Return the most memory that this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -181,9 +214,12 @@ def room_bytes() -> int:
     return min(machine, int(limit)) if limit.isdecimal() else machine
 
 
-def _too_small(device: Device, error: BaseException) -> MachineTooSmallError:
-    return MachineTooSmallError(
-        f"room for one gradient of the model on {device.torch}",
-        first_line(error),
-        "Use a device with more memory, or join a run with a smaller model or microbatch.",
-    )
+@contextlib.contextmanager
+def _in_memory(needed: str, advice: str) -> Iterator[None]:
+    """Turn a lack of memory inside the block into MachineTooSmallError."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise MachineTooSmallError(needed, first_line(error), advice) from error

@@ -26,7 +26,7 @@ from troth_client.checkpoint.start import read_start
 from troth_client.data.manifest import load_manifest
 from troth_client.data.shards import TokenData
 from troth_client.member import Member
-from troth_client.model.device import choose_device
+from troth_client.model.device import Device, choose_device
 from troth_client.network.chain import OUTSIDE, Identity
 from troth_client.network.rpc_events import RpcEvents
 from troth_client.participant.assembly import (
@@ -230,10 +230,16 @@ def _load(
     settings: ParticipantSettings, run: RunView, early: EarlyParts, ports: Ports, hashers: Executor
 ) -> Member:
     """Read data and weights; slow, for a thread."""
-    device = choose_device(settings.device)
+    device = _device(settings)
     num_ranks = 1 if ports.ranks is None else ports.ranks.size
     threads = torch.get_num_threads()
-    ports.events.emit("computing", device=str(device.torch), threads=threads, ranks=num_ranks)
+    ports.events.emit(
+        "computing",
+        device=str(device.torch),
+        threads=threads,
+        ranks=num_ranks,
+        microbatch=device.at_once(settings.config.train.microbatch_sequences),
+    )
     learner = learner_of(settings, ports.events, ports.ranks)
     drawn, start = random.Random(settings.owner), None
     if settings.start is not None:
@@ -335,7 +341,11 @@ def _held_out(settings: ParticipantSettings) -> HeldOut | None:
     if not settings.validate_every or not manifest.validation:
         return None
     data = TokenData(settings.data, manifest, "validation")
-    return HeldOut(data, settings.validate_every, choose_device(settings.device))
+    return HeldOut(data, settings.validate_every, _device(settings))
+
+
+def _device(settings: ParticipantSettings) -> Device:
+    return choose_device(settings.device, settings.microbatch_sequences)
 
 
 async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:

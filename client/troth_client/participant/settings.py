@@ -36,9 +36,9 @@ class ParticipantSettings:
     `validate_every` rounds the loss on held-out text is measured, if it is here; 0 for never.
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     `compiles` runs forward and backward pass as compiled kernels. `microbatch_sequences` are
-    computed at once; None for the number in the config. `past_bytes` of past weights, and as many
-    of past residuals, stay in memory; the disk has all of them. `ledger` is the file that takes the
-    events of the run; None for none.
+    computed at once, save in a juror's reference mode; None for the number in the config.
+    `past_bytes` of past weights, and as many of past residuals, stay in memory; the disk has all of
+    them. `ledger` is the file that takes the events of the run; None for none.
     `archive` is a folder for all that an audit of the run needs; None keeps no archive. Its ledger
     takes the place of `ledger`. It has at most `archive_bytes`, and payloads and opened tiles
     of the newest `archive_rounds` rounds; None for no bound.

@@ -20,11 +20,12 @@ def evaluate(
 ) -> int:
     """Mean loss in micro-nats per token over `batch`, int64 [sequences, T + 1].
 
+    `microbatch_sequences` is the config's number; the device may have one of its own.
     Raises BatchShapeError, NonFiniteError.
     """
     tokens = as_tokens(model, batch, device)
     total = torch.zeros((), dtype=torch.float32, device=device.torch)
-    for part in torch.split(tokens, microbatch_sequences):
+    for part in torch.split(tokens, device.at_once(microbatch_sequences)):
         with device.autocast():
             total += summed_loss(model, part)
     return micro_nats(total / (tokens.shape[0] * (tokens.shape[1] - 1)))

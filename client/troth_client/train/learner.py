@@ -1,7 +1,7 @@
 """How this machine computes the gradients of its own payloads.
 
-Owns: the port, and its form on one device: microbatch and pass.
-Never: a witness's computation (`audit/recompute.py` calls `step.gradient` with the run's settings).
+Owns: the port, and its form on one device: the pass.
+Never: a witness's computation (`audit/recompute.py` calls `step.gradient` with the eager pass).
 Next: `step.py` for the gradient.
 
 A learner's choices change a gradient within the judge's tolerance only. Parameters that are spread
@@ -40,24 +40,15 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OneDevice:
-    """All of the batch on one device.
+    """All of the batch on one device, in the device's microbatches."""
 
-    `microbatch_sequences` is how many sequences are computed at once; None: as the run's config
-    says. Fewer take less memory.
-    """
-
-    microbatch_sequences: int | None = None
     one_pass: Pass = eager_pass
-
-    def size(self, train: TrainSection) -> int:
-        """Return how many sequences are computed at once."""
-        return self.microbatch_sequences or train.microbatch_sequences
 
     def gradient(
         self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
     ) -> Gradient:
         """Compute in the batch's order."""
-        size = self.size(train)
+        size = train.microbatch_sequences
         return gradient(model, batch, size, train.clip_micro, device, self.one_pass)
 
     def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
@@ -66,13 +57,14 @@ class OneDevice:
         if not isinstance(one_pass, CompiledPass):
             return
         train, width = config.train, config.data.sequence_tokens + 1
-        for rows in microbatches(train.sequences_per_payload, self.size(train)):
+        size = device.at_once(train.microbatch_sequences)
+        for rows in microbatches(train.sequences_per_payload, size):
             tokens = torch.arange(rows * width) % config.model.vocab_size
             one_pass.prepare(model, tokens.view(rows, width).to(device.torch), device)
 
 
 DEFAULT = OneDevice()
-"""As the run's config says, in eager mode."""
+"""In eager mode."""
 
 
 def microbatches(num_sequences: int, size: int) -> Sequence[int]:

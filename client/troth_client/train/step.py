@@ -51,11 +51,12 @@ def gradient(  # the six things that a gradient depends on
     """Gradient of the mean loss over the sequences of `batch`, int64 [sequences, T + 1].
 
     Microbatches are taken in the order of the batch and summed in fp32; a last one may be smaller.
+    `microbatch_sequences` is the config's number; the device may have one of its own.
     The global norm is clipped to `clip_micro` / 10^6. Pure: the model is not changed.
     Raises BatchShapeError; NonFiniteError when the loss or the gradient is not finite.
     """
     tokens = as_tokens(model, batch, device)
-    parts = torch.split(tokens, microbatch_sequences)
+    parts = torch.split(tokens, device.at_once(microbatch_sequences))
     return clipped(model, summed(model, parts, predictions(batch), device, one_pass), clip_micro)
 
 

@@ -175,7 +175,8 @@ def share_of(
     tokens, train = work
     first, last = (len(tokens) * (ranks.rank + i) // ranks.size for i in (0, 1))
     own = tokens[first:last]
-    parts = torch.split(own, alone.size(train)) if len(own) else ()
+    size = device.at_once(train.microbatch_sequences)
+    parts = torch.split(own, size) if len(own) else ()
     try:
         return summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
     except (MemoryError, RuntimeError) as error:

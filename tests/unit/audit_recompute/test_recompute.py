@@ -33,7 +33,7 @@ from troth_client.audit.recompute import (
 )
 from troth_client.audit.witness import HonestWitnessWork
 from troth_client.compression.codec import payload_root
-from troth_client.model.device import CPU
+from troth_client.model.device import CPU, choose_device
 from troth_client.train.errors import BatchShapeError, NonFiniteError
 
 
@@ -61,6 +61,26 @@ def test_the_order_of_microbatches_is_the_trainers(own):
     with num_threads(1):
         other = coefficients(BATCH, microbatch=8).numpy()
         assert not np.array_equal(recompute(CONFIG, weights(), BATCH), other)
+
+
+@pytest.mark.parametrize(("is_juror", "microbatch", "other"), [(False, 1, 4), (True, 4, 1)])
+def test_a_witness_takes_the_microbatch_of_its_device_and_a_juror_the_configs(
+    is_juror, microbatch, other
+):
+    work = HonestWitnessWork(CONFIG, choose_device("cpu", 1))
+    with num_threads(1):
+        compute = work.reference_gradient if is_juror else work.gradient
+        first = compute(weights(), BATCH)
+        second = work.second_gradient(weights(), BATCH, in_reference=is_juror)
+        for found, device in ((first, CPU), (second, MIXED)):
+            assert np.array_equal(found, coefficients(BATCH, device, microbatch).numpy())
+            assert not np.array_equal(found, coefficients(BATCH, device, other).numpy())
+
+
+def test_a_witness_in_single_sequences_calls_honest_work_ok(own):
+    single = recompute(CONFIG, weights(), BATCH, choose_device("cpu", 1))
+    found = judged(torch.from_numpy(own), single)
+    assert found.kind == VerdictKind.OK, found.explain()
 
 
 class Watching(dict):

@@ -8,7 +8,7 @@ import torch
 from support.trainers import BATCH, CONFIG, judged, weights
 
 from troth_attestation.verdict import VerdictKind
-from troth_client.model.device import CPU
+from troth_client.model.device import CPU, choose_device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import build
 from troth_client.participant.learning import learner_of
@@ -27,9 +27,9 @@ def model():
     return build(CONFIG.model, weights())
 
 
-def gradient(learner, model):
-    learner.prepare(model, CONFIG, CPU)
-    return learner.gradient(model, BATCH, CONFIG.train, CPU).tensors
+def gradient(learner, model, device=CPU):
+    learner.prepare(model, CONFIG, device)
+    return learner.gradient(model, BATCH, CONFIG.train, device).tensors
 
 
 def assert_equal(found, wanted):
@@ -49,7 +49,7 @@ def assert_equal(found, wanted):
 def test_a_judge_in_eager_mode_calls_compiled_work_ok(model, backend):
     reasons = []
     one_pass = CompiledPass(reasons.append, backend)
-    found = gradient(OneDevice(None, one_pass), model)
+    found = gradient(OneDevice(one_pass), model)
     assert one_pass.works, reasons
     assert reasons == []
     verdict = judged(found)
@@ -66,7 +66,7 @@ def wrong(graph, inputs):
 
 def test_a_compiler_that_fails_is_reported_once_and_training_goes_on(model):
     reasons = []
-    learner = OneDevice(None, CompiledPass(reasons.append, broken))
+    learner = OneDevice(CompiledPass(reasons.append, broken))
     found = [gradient(learner, model) for _ in range(2)]
     assert len(reasons) == 1
     assert "this compiler is broken" in reasons[0]
@@ -77,7 +77,7 @@ def test_a_compiler_that_fails_is_reported_once_and_training_goes_on(model):
 
 def test_a_compiler_that_computes_something_else_is_found_before_the_first_round(model):
     reasons = []
-    learner = OneDevice(None, CompiledPass(reasons.append, wrong))
+    learner = OneDevice(CompiledPass(reasons.append, wrong))
     assert_equal(gradient(learner, model), gradient(DEFAULT, model))
     assert len(reasons) == 1
     assert "away from the eager one" in reasons[0]
@@ -95,7 +95,7 @@ def needy(graph, inputs):
 
 def test_kernels_that_need_too_much_memory_are_given_up_and_training_goes_on(model):
     reasons = []
-    learner = OneDevice(None, CompiledPass(reasons.append, needy))
+    learner = OneDevice(CompiledPass(reasons.append, needy))
     assert_equal(gradient(learner, model), gradient(DEFAULT, model))
     assert len(reasons) == 1
     assert "it needs more memory than there is" in reasons[0]
@@ -111,7 +111,7 @@ def test_an_eager_pass_without_the_memory_beside_the_compiled_one_is_done_alone(
         return eager_pass(*about)
 
     monkeypatch.setattr(compiled, "eager_pass", eager)
-    learner = OneDevice(None, CompiledPass(reasons.append, "aot_eager"))
+    learner = OneDevice(CompiledPass(reasons.append, "aot_eager"))
     assert_equal(gradient(learner, model), gradient(DEFAULT, model))
     assert len(reasons) == 1
 
@@ -121,7 +121,7 @@ def test_memory_that_suffices_for_no_pass_is_left_to_the_round_that_needs_it(mod
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(compiled, "eager_pass", eager)
-    learner = OneDevice(None, CompiledPass(lambda reason: None, needy))
+    learner = OneDevice(CompiledPass(lambda reason: None, needy))
     learner.prepare(model, CONFIG, CPU)
     with pytest.raises(torch.OutOfMemoryError):
         learner.gradient(model, BATCH, CONFIG.train, CPU)
@@ -131,7 +131,7 @@ def test_memory_that_suffices_for_no_pass_is_left_to_the_round_that_needs_it(mod
 def test_weights_that_are_not_finite_end_a_round_and_not_the_compiled_pass(model, value):
     reasons = []
     one_pass = CompiledPass(reasons.append, "aot_eager")
-    learner = OneDevice(None, one_pass)
+    learner = OneDevice(one_pass)
     damaged = weights()
     next(iter(damaged.values())).flat[0] = value
     with pytest.raises(NonFiniteError):
@@ -147,7 +147,7 @@ def test_weights_that_are_not_finite_end_a_round_and_not_the_compiled_pass(model
 def test_weights_that_come_later_are_waited_for_with_the_comparison(model):
     """A rank that helps, and a joiner that fetches the start, get ready with zeros."""
     reasons = []
-    learner = OneDevice(None, CompiledPass(reasons.append, wrong))
+    learner = OneDevice(CompiledPass(reasons.append, wrong))
     learner.prepare(Llama(CONFIG.model), CONFIG, CPU)
     assert reasons == []
     found = learner.gradient(model, BATCH, CONFIG.train, CPU).tensors
@@ -176,7 +176,7 @@ def test_one_that_only_judges_compiles_nothing(tmp_path):
 
 
 def test_a_smaller_microbatch_gives_the_gradient_that_a_judge_accepts(model):
-    found = gradient(OneDevice(1), model)
+    found = gradient(DEFAULT, model, choose_device("cpu", 1))
     wanted = gradient(DEFAULT, model)
     assert not all(torch.equal(found[name], wanted[name]) for name in wanted)
     verdict = judged(found)

@@ -14,10 +14,10 @@ TOO_MUCH = 1 << 46
 LIMITED = """
 import resource, sys
 import numpy as np
-from troth_client.model.device import CPU
+from troth_client.model.device import choose_device
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
-from troth_client.train.learner import OneDevice
+from troth_client.train.learner import DEFAULT
 from troth_client.train.memory import is_out_of_memory
 from troth_coordinator.rules.config import ModelSection, TrainSection
 
@@ -26,13 +26,13 @@ model = ModelSection(vocab_size=16384, hidden_size=32, intermediate_size=64, num
 train = TrainSection(sequences_per_payload=16, microbatch_sequences=16)
 llama = build(model, initial_weights(bytes(32), model))
 batch = np.ones((16, 257), np.int64)
-OneDevice(1).gradient(llama, batch[:1], train, CPU)
+DEFAULT.gradient(llama, batch[:1], train, choose_device("cpu"))
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + 400 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 for size in (None, 1):
     try:
-        OneDevice(size).gradient(llama, batch, train, CPU)
+        DEFAULT.gradient(llama, batch, train, choose_device("cpu", size))
         print("fits")
     except (MemoryError, RuntimeError) as error:
         print("short" if is_out_of_memory(error) else repr(error))

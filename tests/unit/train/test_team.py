@@ -64,12 +64,13 @@ def of(learner, model, batch=BATCH):
     return learner.gradient(model, batch, CONFIG.train, CPU)
 
 
-def by_shares(model, bounds):
-    """The gradient as ranks sum it, computed in one process."""
+def by_shares(model, bounds, single=()):
+    """The gradient as ranks sum it, computed in one process; some take `single` sequences."""
     tokens = as_tokens(model, BATCH, CPU)
     total = None
-    for first, last in itertools.pairwise(bounds):
-        parts = torch.split(tokens[first:last], CONFIG.train.microbatch_sequences)
+    for rank, (first, last) in enumerate(itertools.pairwise(bounds)):
+        size = 1 if rank in single else CONFIG.train.microbatch_sequences
+        parts = torch.split(tokens[first:last], size)
         found = summed(model, parts, tokens[:, 1:].numel(), CPU, eager_pass)
         if total is None:
             total = found
@@ -104,6 +105,19 @@ def test_two_ranks_make_the_payload_of_one_and_have_its_weights_to_the_bit(model
         printed, _ = helper.communicate()
     assert printed == ""
     assert "rank 1 of 2 computes for rank 0 on cpu" in notes_of(tmp_path, 1)
+
+
+@pytest.mark.long(reason=PROCESSES)
+def test_each_rank_takes_the_microbatch_of_its_own_command(model, port, tmp_path):
+    with (
+        helping(tmp_path, place(1, port), "--micro-batch", "1"),
+        leading(model, meet(place(0, port))) as (leader, lost),
+    ):
+        found = of(leader, model)
+        assert_same(found, by_shares(model, (0, 4, 8), single=[1]))
+        assert lost == []
+    alike = by_shares(model, (0, 4, 8)).tensors
+    assert not all(torch.equal(found.tensors[name], alike[name]) for name in alike)
 
 
 @pytest.mark.long(reason=PROCESSES)

@@ -1,0 +1,82 @@
+"""Measuring before the deposit: in the portions of --micro-batch, as the participant computes."""
+
+import subprocess
+import sys
+
+import pytest
+from support.portions import portions
+
+from troth_attestation.verdict import VerdictKind
+from troth_client.model.device import CPU, choose_device
+from troth_client.participant.measuring import measure_machine
+from troth_coordinator.rules.config import ModelSection, RunConfig
+
+CONFIG = RunConfig(model=ModelSection(hidden_size=64, intermediate_size=64, num_hidden_layers=1))
+WHOLE = CONFIG.train.microbatch_sequences
+"""The whole batch: the config has one microbatch."""
+
+SINGLE = choose_device("cpu", 1)
+
+
+def measured(device, *, is_juror):
+    """The measurements, and the portions of the own gradient and of the one to compare with."""
+    ticks = iter((0.0, 9.0, *range(10, 100)))  # a gradient of nine seconds is not repeated
+    with portions() as found:
+        made = measure_machine(CONFIG, device, clock=lambda: float(next(ticks)), is_juror=is_juror)
+    return made, found
+
+
+def test_without_the_option_both_gradients_are_in_the_configs_microbatch():
+    for is_juror in (True, False):
+        assert measured(CPU, is_juror=is_juror)[1] == [WHOLE, WHOLE]
+
+
+def test_a_trainer_is_measured_in_its_own_portions_alone():
+    made, found = measured(SINGLE, is_juror=False)
+    assert found == [1] * (2 * WHOLE)
+    assert made.verdict is VerdictKind.OK
+
+
+def test_a_juror_is_measured_in_its_own_portions_and_in_the_configs():
+    made, found = measured(SINGLE, is_juror=True)
+    assert found == [1] * WHOLE + [WHOLE]
+    assert made.verdict is VerdictKind.OK
+
+
+LIMITED = """
+import resource
+from dataclasses import replace
+from troth_client.model.device import choose_device
+from troth_client.participant.measuring import MachineTooSmallError, measure_machine
+from troth_coordinator.rules.config import DataSection, ModelSection, RunConfig, TrainSection
+
+model = ModelSection(vocab_size=16384, hidden_size=32, intermediate_size=64, num_hidden_layers=1,
+    num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=256)
+train = TrainSection(sequences_per_payload=16, microbatch_sequences=16)
+config = RunConfig(model=model, data=DataSection(sequence_tokens=256), train=train)
+small = config.model_copy(update={"train": TrainSection(sequences_per_payload=1)})
+measure_machine(small, choose_device("cpu"))  # what a process has anyway
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * resource.getpagesize() + 400 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+for size, is_juror in ((None, False), (1, False), (1, True)):
+    try:
+        found = measure_machine(config, choose_device("cpu", size), is_juror=is_juror)
+        print(found.verdict.name)
+    except MachineTooSmallError as error:
+        print(error.expected, "|", error.next_step)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_machine_that_fits_with_the_option_alone_may_train_and_is_told_so():
+    """Logits of 16 x 256 tokens take 256 MiB, and more than once; the process may have 400."""
+    command = [sys.executable, "-c", LIMITED]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    whole, trainer, juror = ended.stdout.splitlines()
+    assert "one gradient of the model on cpu" in whole
+    assert "--micro-batch" in whole
+    assert trainer == "OK"
+    assert "a juror's gradient on the processor, 16 sequences at once" in juror
+    assert "--role trainer" in juror
