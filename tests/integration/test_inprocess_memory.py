@@ -1,6 +1,9 @@
 """Memory that does not suffice in the middle of a round: the round is skipped, the member lives."""
 
+from collections import Counter
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,7 +19,10 @@ from support.runs import (
     until_round,
 )
 
+from troth_client.data.shards import TokenData
+from troth_client.model.device import CPU
 from troth_client.network.errors import NoGradientError
+from troth_client.participant.validating import HeldOut
 from troth_client.state import replica
 
 SHORT_ROUND = 1
@@ -132,3 +138,52 @@ async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_fac
         assert len(one.here.state.replica.past.closures()) >= 2
     judged = [event["verdict"] for one in run.members for event in one.events.named("judged")]
     assert set(judged) == {"OK"}
+
+
+HEAVY = {
+    *("Replica.root", "Replica.rewind", "Replica.apply", "RoundState.save_weights"),
+    *("HonestWork.gradient", "HonestWork.propose", "HonestWork.encode"),
+    *("TokenData.sequences", "HonestWork.open_tiles", "_or_none", "make_checkpoint"),
+    *("HonestWitnessWork.judge", "HonestWitnessWork.sketch", "_measure"),
+}
+"""What a member of such a run computes in threads, once its parts are put together."""
+NO_MEMORY = "out of memory"
+
+
+async def test_each_heavy_computation_of_a_member_may_find_no_memory_once(run_factory, data):
+    """The member lives, and does later whatever can be done later."""
+    calls = Counter()
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, ports)))
+
+    async def failing(ports, function, *args):
+        name = getattr(function, "func", function).__qualname__
+        calls[name] += 1
+        if calls[name] == 2 and name == "_or_none":
+            args = (*args[:-1], of_numpy)
+        elif calls[name] == 2:
+            of_numpy()
+        return await ports.runtime.compute(function, *args)
+
+    folder, manifest = data
+    run = await run_factory.create(8, **AUDITED, checkpoint_every=3, residual_rounds=3)
+    run.held_out = HeldOut(TokenData(folder, manifest, "validation"), 2, CPU)
+    run.wrap = wrap
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    assert set(calls) == {"assemble", *HEAVY}
+    assert min(calls[name] for name in HEAVY) > 2
+    assert len(events_of(run, "dan", "judge_out_of_memory")) == 3
+    assert [e["reason"][:13] for e in events_of(run, "dan", "checkpoint_failed")] == [NO_MEMORY]
+    rounds = included(run, "ada")
+    skipped = [event["reason"] for event in events_of(run, "dan", "validation_skipped")]
+    assert [reason[:13] for reason in skipped].count(NO_MEMORY) == 1
+    judged = [(one["round"], one["target"]) for one in events_of(run, "dan", "judged")]
+    assert sorted(judged) == list(product(range(8), range(3))), "every seat has spoken"
+    own = [one for one in events_of(run, "ada", "judged") if one["target"] == 3]
+    assert sorted(one["round"] for one in own) == [r for r, who in rounds.items() if 3 in who]
+    assert {one["verdict"] for one in own} == {"OK"}, "its openings were there in time"

@@ -134,6 +134,32 @@ async def test_a_node_that_is_away_is_reported_and_the_task_can_start_again(driv
     assert works.begun == ["a", "a"]
 
 
+@pytest.mark.parametrize("failure", [MemoryError("short"), RuntimeError("CUDA out of memory.")])
+async def test_a_lack_of_memory_is_reported_once_until_the_work_succeeds(driver, works, failure):
+    for result, num_reported in ((failure, 1), (failure, 1), (None, 1), (failure, 2)):
+        works.start("a")
+        works.wait()
+        await settle()
+        if result is None:
+            works.results["a"].set_result(None)
+        else:
+            works.results["a"].set_exception(result)
+        await settle()
+        assert len(driver.named("out_of_memory")) == num_reported
+    assert driver.named("out_of_memory")[0]["reason"] == str(failure)
+
+
+async def test_another_error_of_a_device_surfaces(works):
+    works.start("a")
+    waiting = works.wait()
+    await settle()
+    works.results["a"].set_exception(RuntimeError("CUDA error: an illegal memory access"))
+    await settle()
+    assert waiting.done()
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        await waiting
+
+
 async def test_keeping_ends_the_others_and_waits_until_they_have_ended(works):
     for name in "abc":
         works.start(name)

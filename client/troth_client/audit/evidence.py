@@ -8,6 +8,7 @@ Next: `audit_round.py`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from troth_attestation import header as headers
 from troth_attestation.header import Header, header_hash
@@ -28,6 +29,7 @@ from troth_coordinator.rules.audit_view import AuditKind, AuditView
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.view import NetworkView
 
+T = TypeVar("T")
 LAST_SHARE = 3
 """In the last third of its window, a judge may answer that nobody served the openings."""
 
@@ -181,12 +183,15 @@ async def _recomputed(
     # Two recomputations at once would each take twice as long.
     async with witness.audits.turn.take(runtime):
         begun = runtime.seconds()
-        saved = await runtime.compute(kept.load, audit.round, audit.canonical_root)
+        load = partial(kept.load, audit.round, audit.canonical_root)
+        saved = await runtime.compute(_or_none, witness, audit, load)
+        if saved is None:
+            return OwnGradient(Own(None))
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         batch = await runtime.compute(witness.state.data.sequences, ids)
         function = work.reference_gradient if in_reference else work.gradient
         compute = partial(function, saved.tensors, batch)
-        tiles = await runtime.compute(_own_or_none, witness, audit, compute)
+        tiles = await runtime.compute(_or_none, witness, audit, compute)
         tracker = witness.audits.tracker
         params = tracker.view.run.params
         window = params.jury_commit_slots if in_reference else params.verdict_commit_slots
@@ -196,13 +201,17 @@ async def _recomputed(
             if is_late(tracker.view, audit, window):
                 return None
             second = partial(work.second_gradient, saved.tensors, batch, in_reference=in_reference)
-            return _own_or_none(witness, audit, second)
+            return _or_none(witness, audit, second)
 
         return OwnGradient(Own(tiles, again), seconds_since(begun, runtime))
 
 
-def _own_or_none(witness: Witness, audit: AuditView, compute: Callable[[], Tiles]) -> Tiles | None:
-    """Return our own gradient; None if it is not finite or finds no memory: we accuse nobody."""
+def _or_none(witness: Witness, audit: AuditView, compute: Callable[[], T]) -> T | None:
+    """Return what a judge computes; None if it is not finite or finds no memory.
+
+    Then we accuse nobody. We do not try again either: a silent seat pays more than one that cannot
+    tell.
+    """
     try:
         return compute()
     except NonFiniteError:

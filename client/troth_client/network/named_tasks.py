@@ -1,7 +1,8 @@
 """Asyncio tasks by name, at most one of each, beside the rounds of a participant.
 
-Owns: starting and ending them, and their errors. An RPC failure is reported, and the owner may
-start the same name again. Any other error is raised to the owner at once.
+Owns: starting and ending them, and their errors. An RPC failure, or memory that does not suffice,
+is reported, and the owner may start the same name again. Any other error is raised to the owner at
+once.
 Never: knows what they do. Next: `participant/audits.py`, `participant/housekeeping.py`.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 from troth_client.network.chain import RunChain
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import end
+from troth_client.train.memory import TRYING, first_line, give_back, is_out_of_memory
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -23,6 +25,7 @@ class NamedTasks:
         self._chain = chain
         self._kind = kind
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+        self._short: set[Hashable] = set()
 
     def start(self, name: Hashable, work: Work) -> None:
         """Start this work unless its name is under way."""
@@ -38,7 +41,7 @@ class NamedTasks:
     async def until(self, *futures: "asyncio.Future[Any]") -> None:
         """Wait for one of the futures. Raises the error of work that failed meanwhile.
 
-        RPC failures are reported instead.
+        RPC failures and a lack of memory are reported instead.
         """
         self._forget_ended()
         while not any(future.done() for future in futures):
@@ -54,7 +57,23 @@ class NamedTasks:
         for name, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[name]
-                try:
-                    task.result()
-                except RPC_FAILURES as error:
-                    self._chain.watch.report(error)
+                self._take_result(name, task)
+
+    def _take_result(self, name: Hashable, task: "asyncio.Task[None]") -> None:
+        try:
+            task.result()
+        except RPC_FAILURES as error:
+            self._chain.watch.report(error)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._report_memory(name, error)
+        else:
+            self._short.discard(name)
+
+    def _report_memory(self, name: Hashable, error: BaseException) -> None:
+        """Say once that memory does not suffice for this work, until it has succeeded."""
+        give_back()
+        if name not in self._short:
+            self._short.add(name)
+            self._chain.events.emit("out_of_memory", reason=first_line(error), advice=TRYING)

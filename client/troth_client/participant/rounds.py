@@ -208,6 +208,10 @@ class _Phases:
             return
         if not await get_active(member.chain, view):
             await get_ready(member.replay, view)
+        state = member.state
+        if state.replica.round not in state.store.weight_rounds():
+            # Memory or room did not suffice when the round before ended. Audits ask for them.
+            await state.runtime.compute(state.save_weights)
         await run_round(member, view, view.round)
 
     async def _between_rounds(self, view: NetworkView) -> None:

@@ -21,6 +21,7 @@ from troth_client.storage import Store
 from troth_client.telemetry.events import EventSink
 from troth_client.train.errors import TrainError
 from troth_client.train.evaluate import evaluate
+from troth_client.train.memory import first_line, give_back, is_out_of_memory
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -98,6 +99,12 @@ class _Validation:
             return
         except TrainError as error:
             self._skip(round_, str(error))
+            return
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            give_back()
+            self._skip(round_, f"out of memory: {first_line(error)}")
             return
         if found is not None:
             now = state.runtime.seconds()

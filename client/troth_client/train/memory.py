@@ -2,7 +2,7 @@
 
 Owns: telling such an error from others, on every device. Never: decides what is left out.
 Next: `steps/produce.py`, which skips a round; `audit/evidence.py`, which judges without a gradient;
-`participant/rounds.py`, which tries anything else again.
+`participant/rounds.py` and `network/named_tasks.py`, which try anything else again.
 """
 
 from typing import Final
@@ -16,6 +16,10 @@ ADVICE: Final = (
 WAITING: Final = (
     "The weights stay as they were, and the step is tried again at the next look. End other"
     " programs that use this memory; a smaller --past-mib needs less."
+)
+TRYING: Final = (
+    "Work for an audit, or beside the rounds, is tried again at the next look. End other programs"
+    " that use this memory."
 )
 _MESSAGES: Final = (
     *("not enough memory", "can't allocate", "out of memory", "bad_alloc"),
