@@ -12,7 +12,16 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Optional,
+    TypeVar,
+    get_type_hints,
+)
 
 import typer
 from typer.core import TyperCommand
@@ -50,6 +59,16 @@ From = Annotated[
 Hubs = Annotated[
     list[str],
     typer.Option("--hub", metavar="URL", help="A hub beside those of the config; may be repeated."),
+]
+MicroBatch = Annotated[
+    Optional[int],  # noqa: UP045  typer reads it at run time
+    typer.Option(
+        "--micro-batch",
+        metavar="N",
+        min=1,
+        help="Sequences to compute at once; else as the config says. Fewer take less memory."
+        " A juror's gradient in reference mode keeps the config's number.",
+    ),
 ]
 AllowPrivate = Annotated[
     bool,

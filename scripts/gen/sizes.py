@@ -63,7 +63,7 @@ class Need:
 
     @property
     def exchanged(self) -> float:
-        """What a member fetches in an average round; without a hub it sends as much."""
+        """The bytes that a member fetches in an average round; without a hub it sends as much."""
         return (PEERS - 1) * self.payload + self.openings
 
 

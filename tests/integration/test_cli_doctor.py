@@ -2,6 +2,7 @@
 
 import pytest
 from support.network import SOL
+from support.portions import portions
 
 pytestmark = pytest.mark.processes
 WIDE = ("chain.commit_slots=4000", "chain.attest_slots=4000", "chain.verdict_commit_slots=4000")
@@ -43,7 +44,10 @@ def test_the_file_of_a_run_names_everything(bench):
     assert checks["commit"]["values"]["seconds"] > 0
     assert checks["holders"]["level"] == "not tested", "genesis comes from nobody"
     bench.take_a_seat(run, "a")
-    checks = examined(bench, file, "--key", bench.key("a"), "--rpc", bench.rpc, "--device", "cpu")
+    arguments = [file, "--key", bench.key("a"), "--rpc", bench.rpc, "--device", "cpu"]
+    with portions() as sizes:
+        checks = examined(bench, *arguments, "--micro-batch", "1")
+    assert set(sizes) == {1, 2}, "only a juror's gradient takes the two of the config"
     assert checks["fees"]["values"]["rounds"] > 1_000
     assert not (bench.folder / ".troth-doctor").exists()
 

@@ -146,7 +146,7 @@ HEAVY = {
     *("TokenData.sequences", "HonestWork.open_tiles", "_or_none", "make_checkpoint"),
     *("HonestWitnessWork.judge", "HonestWitnessWork.sketch", "_measure"),
 }
-"""What a member of such a run computes in threads, once its parts are put together."""
+"""The functions that a member of such a run computes in threads, once it is put together."""
 NO_MEMORY = "out of memory"
 
 

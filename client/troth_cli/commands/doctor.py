@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from troth_cli.options import Hubs, Networked, command
+from troth_cli.options import Hubs, MicroBatch, Networked, command
 from troth_cli.view.output import Output
 
 
@@ -37,6 +37,7 @@ class DoctorOptions(Networked):
         str,
         typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
     ] = "auto"
+    micro_batch: MicroBatch = None
     hub: Hubs = field(default_factory=list)
 
 
@@ -85,6 +86,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
             key=options.key,
             state=options.state,
             device=options.device,
+            microbatch_sequences=options.micro_batch,
             hubs=tuple(options.hub),
         ),
         output,

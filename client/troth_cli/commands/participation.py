@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.commands.archive_options import WithArchive
-from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, command
+from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, MicroBatch, command
 from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Facts, Grid, Output
 from troth_coordinator.chain.priority import DEFAULT_POLICY
@@ -153,16 +153,7 @@ class WitnessOptions(WithArchive):
             help="Threads to compute with; else all, or under torchrun a rank's share of them.",
         ),
     ] = None
-    micro_batch: Annotated[
-        Optional[int],  # noqa: UP045  typer reads it at run time
-        typer.Option(
-            "--micro-batch",
-            metavar="N",
-            min=1,
-            help="Sequences to compute at once; else as the config says. Fewer take less memory."
-            " A juror's gradient in reference mode keeps the config's number.",
-        ),
-    ] = None
+    micro_batch: MicroBatch = None
     past_mib: Annotated[
         int,
         typer.Option(

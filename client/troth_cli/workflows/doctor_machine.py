@@ -20,13 +20,15 @@ from troth_client.errors import ClientError
 from troth_client.model.device import choose_device
 from troth_client.participant.measuring import Measured, measure_machine
 from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.view import Role
 
 
 def examine_machine(question: Question, member: Membership | None) -> list[Row]:
     """Return what is to be said about the device, and about its work for the run."""
     if question.config is None:
         return [Row("device", _known_answer(question.device))]
-    measured = _measured(question.config, question.device)
+    role = Role.TRAINER | Role.WITNESS if member is None else member.role
+    measured = _measured(question, question.config, is_juror=bool(role & Role.WITNESS))
     if member is None:
         bounds = bounds_result(measured, question.config)
         return [Row("device", device_result(measured)), Row("bounds", bounds)]
@@ -60,8 +62,9 @@ def _known_answer(name: str) -> CheckResult:
     return CheckResult(Level.OK, f"{device.torch} passes the known-answer test")
 
 
-def _measured(config: RunConfig, device: str) -> Measured | ClientError:
+def _measured(question: Question, config: RunConfig, *, is_juror: bool) -> Measured | ClientError:
     try:
-        return measure_machine(config, choose_device(device))
+        device = choose_device(question.device, question.microbatch_sequences)
+        return measure_machine(config, device, is_juror=is_juror)
     except ClientError as error:
         return error

@@ -50,6 +50,7 @@ class Question:
     key: Path | None
     state: Path
     device: str
+    microbatch_sequences: int | None = None
     hubs: tuple[str, ...] = ()
 
 
