@@ -27,6 +27,9 @@ from troth_coordinator.rules.view import NetworkView, Role
 REACH: Final = "reach"
 HALF: Final = 2
 """Work should take half of its window at most: sending and a busy machine need the rest."""
+_LESS_MEMORY: Final = (
+    "Close other programs, take a smaller --micro-batch, or use a machine with more memory."
+)
 _UNMEASURED: Final = untested("nothing was measured; see device")
 
 
@@ -124,16 +127,22 @@ def when_measured(compare: Callable[[Candidate, Measured], CheckResult]) -> Chec
 
 
 @when_measured
-def check_memory(_candidate: Candidate, found: Measured) -> CheckResult:
-    """Compare the memory of one payload and judgement with what this machine has."""
-    pairs = [("memory", found.peak_bytes, found.room_bytes)]
+def check_memory(candidate: Candidate, found: Measured) -> CheckResult:
+    """Compare the memory that a member needs with what this machine has.
+
+    One that trains and witnesses recomputes another's gradient while it computes its own.
+    """
+    is_both = candidate.role == Role.TRAINER | Role.WITNESS
+    needed_bytes = found.peak_bytes + is_both * found.work_bytes
+    pairs = [("memory", needed_bytes, found.room_bytes)]
     if found.device_peak_bytes is not None and found.device_room_bytes is not None:
-        pairs.append((found.device, found.device_peak_bytes, found.device_room_bytes))
-    values = {"peak_bytes": found.peak_bytes, "room_bytes": found.room_bytes}
-    text = ", ".join(f"{_gb(room)} of {name}" for name, _peak, room in pairs)
-    needed = ", ".join(_gb(peak) for _name, peak, _room in pairs)
-    tight = [name for name, peak, room in pairs if 10 * peak > 9 * room]
-    advice = "Close other programs, or use a machine with more memory." if tight else ""
+        on_device = (1 + is_both) * found.device_peak_bytes
+        pairs.append((found.device, on_device, found.device_room_bytes))
+    values = {"needed_bytes": needed_bytes, "room_bytes": found.room_bytes}
+    text = ", ".join(f"{_gb(room)} of {name}" for name, _needed, room in pairs)
+    needed = ", ".join(_gb(each) for _name, each, _room in pairs)
+    tight = [name for name, each, room in pairs if 10 * each > 9 * room]
+    advice = _LESS_MEMORY if tight else ""
     level = Level.WARNING if tight else Level.OK
     return CheckResult(level, text, needed, advice, values=values)
 

@@ -67,7 +67,8 @@ class Measured:
 
     `apply_reason` is why payloads are applied on the processor in integers, "" where they are not.
     `verdict` is the judge's on an honest payload of this device; `error` is the median distance of
-    its tiles, None where there was nothing to measure. `device_*` are None on the processor.
+    its tiles, None where there was nothing to measure. `peak_bytes` is with one gradient at a time;
+    `work_bytes` of it are that gradient's. `device_*` are None on the processor.
     """
 
     device: str
@@ -78,6 +79,7 @@ class Measured:
     verdict: VerdictKind
     error: float | None
     peak_bytes: int
+    work_bytes: int
     room_bytes: int
     device_peak_bytes: int | None = None
     device_room_bytes: int | None = None
@@ -138,6 +140,7 @@ def _measured(
     if is_cuda:
         torch.cuda.reset_peak_memory_stats(device.torch)
     run, batch = Rehearsal(config, 1, 0), batches(config, data, 0, 1)[0]
+    held = peak_bytes()
     own, gradient_seconds = _gradient(config, run, batch, device, clock)
     began = clock()
     offer = run.offer(0, own)
@@ -150,6 +153,7 @@ def _measured(
     group.judge(run.opened(offer, 0, 0), offer.sent, [seat], run.rule)
     judged = clock()
     (verdict,) = group.verdicts
+    peak = peak_bytes()
     return Measured(
         device=str(device.torch)
         if device.precision == "fp32"
@@ -160,7 +164,8 @@ def _measured(
         jury_seconds=judged - made,
         verdict=verdict,
         error=group.medians[0] if group.medians else None,
-        peak_bytes=peak_bytes(),
+        peak_bytes=peak,
+        work_bytes=peak - held,
         room_bytes=room_bytes(),
         device_peak_bytes=torch.cuda.max_memory_allocated(device.torch) if is_cuda else None,
         device_room_bytes=torch.cuda.mem_get_info(device.torch)[1] if is_cuda else None,

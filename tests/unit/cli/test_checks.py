@@ -24,7 +24,7 @@ from troth_coordinator.rules.view import Role
 
 SLOT = SlotTime(400_000, is_measured=True)
 TEMPO = Tempo(SLOT, Fraction(75))
-FAST = Measured("cpu", "", 0.1, 0.1, 0.1, VerdictKind.OK, 0.001, 10**9, 10**10)
+FAST = Measured("cpu", "", 0.1, 0.1, 0.1, VerdictKind.OK, 0.001, 10**9, 10**9, 10**10)
 WINDOW = PARAMS.commit_slots * 0.4
 
 
@@ -65,11 +65,25 @@ async def test_a_juror_computes_on_one_thread():
 
 
 async def test_memory_that_is_nearly_full_is_a_warning():
-    tight = replace(FAST, peak_bytes=95, room_bytes=100)
+    tight = replace(FAST, peak_bytes=95, work_bytes=0, room_bytes=100)
     assert (await machine_checks.check_memory(candidate(tight))).level is Level.WARNING
     card = replace(FAST, device_peak_bytes=95, device_room_bytes=100)
     assert (await machine_checks.check_memory(candidate(card))).level is Level.WARNING
     assert (await machine_checks.check_memory(candidate())).level is Level.OK
+
+
+@pytest.mark.parametrize(
+    ("role", "needed", "level"),
+    [(BOTH, 95, Level.WARNING), (Role.TRAINER, 60, Level.OK), (Role.WITNESS, 60, Level.OK)],
+)
+async def test_whoever_trains_and_judges_needs_memory_for_two_gradients(role, needed, level):
+    measured = replace(FAST, peak_bytes=60, work_bytes=35, room_bytes=100)
+    found = await machine_checks.check_memory(candidate(measured, role=role))
+    assert found.values["needed_bytes"] == needed
+    assert found.level is level
+    card = replace(FAST, device_peak_bytes=50, device_room_bytes=100)
+    found = await machine_checks.check_memory(candidate(card, role=role))
+    assert found.level is level
 
 
 async def test_honest_work_that_a_judge_would_not_call_ok_is_refused():
@@ -235,4 +249,4 @@ def test_this_machine_is_measured_on_random_tokens():
     assert found.payload_seconds == 2, "a gradient is one tick, and so is the rest"
     assert found.jury_seconds == 2
     assert found.judgement_seconds == 2
-    assert 0 < found.peak_bytes < found.room_bytes
+    assert 0 <= found.work_bytes < found.peak_bytes < found.room_bytes
