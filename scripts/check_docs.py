@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import check_prose
@@ -17,7 +18,8 @@ import check_threat_model
 import check_words
 
 NAMED = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|rs|toml|sh))`")
-LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 PYTHON_FILE = re.compile(r"(?<![\w*<./-])((?:\.\.?/)*\w[\w./-]*\.py)\b(?![\w*])")
 FOLLOWS_ITS_TIME = ("CHANGELOG.md",)
 """Pages that may name files which were renamed since."""
@@ -60,10 +62,22 @@ def broken_links(root: Path) -> Iterator[str]:
     ).stdout
     for name in filter(None, listed.split("\0")):
         path = root / name
-        for target in LINK.findall(path.read_text(encoding="utf-8")):
-            is_elsewhere = "://" in target or target.startswith("mailto:")
-            if not is_elsewhere and not (path.parent / target).exists():
+        for target, heading in LINK.findall(path.read_text(encoding="utf-8")):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            page = path.parent / target if target else path
+            if not page.exists():
                 yield f"{name}: link to {target} leads nowhere"
+            elif heading and page.suffix == ".md" and heading not in headings(page):
+                yield f"{name}: link to {target}#{heading} names no heading"
+
+
+@lru_cache
+def headings(page: Path) -> frozenset[str]:
+    """Return the names under which GitHub links to the headings of a page."""
+    found = HEADING.findall(page.read_text(encoding="utf-8"))
+    words = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", one).lower() for one in found)
+    return frozenset(re.sub(r"[^\w\- ]", "", one).replace(" ", "-") for one in words)
 
 
 def missing_files(root: Path) -> Iterator[str]:

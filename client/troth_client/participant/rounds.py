@@ -209,7 +209,7 @@ class _Phases:
         if not await get_active(member.chain, view):
             await get_ready(member.replay, view)
         state = member.state
-        if state.replica.round not in state.store.weight_rounds():
+        if not state.is_saved:
             # Memory or room did not suffice when the round before ended. Audits ask for them.
             await state.runtime.compute(state.save_weights)
         await run_round(member, view, view.round)

@@ -68,6 +68,12 @@ class RoundState:
         """The number of 64x64 tiles of the model."""
         return self.replica.layout.num_tiles
 
+    @property
+    def is_saved(self) -> bool:
+        """Whether a file of the weights at the start of the replica's round is there, unchecked."""
+        known = self.replica.known_root
+        return known is not None and self.store.holds_weights(self.replica.round, known.root)
+
     def save_weights(self) -> None:
         """Save the weights at the start of the replica's round, with their root."""
         self.store.save_weights(self.replica.stored())
