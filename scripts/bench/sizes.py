@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from operator import itemgetter
 from pathlib import Path
 
 import torch
@@ -41,6 +42,7 @@ def main() -> None:
     """Measure presets in processes of their own, and keep the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("presets", nargs="*", default=["25m", "124m"], help="like 25m")
+    parser.add_argument("--turns", type=int, default=3, help="of them the highest peak counts")
     parser.add_argument("--here", action="store_true", help="in this process; keep nothing")
     options = parser.parse_args()
     if options.here:
@@ -48,11 +50,18 @@ def main() -> None:
         return
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in options.presets:
-        command = [sys.executable, __file__, name, "--here"]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        kept[name] = json.loads(done.stdout)
-        print(name, kept[name], flush=True)
+        found = [asked(name) for _ in range(options.turns)]
+        print(name, [f"{one['peak_bytes'] / 1e9:.2f} GB" for one in found], flush=True)
+        kept[name] = max(found, key=itemgetter("peak_bytes"))
         KEPT.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n")
+
+
+def asked(name: str) -> dict[str, float]:
+    """Return the measurements of a preset in a process of its own."""
+    command = [sys.executable, __file__, name, "--here"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 def measured(name: str) -> dict[str, float]:

@@ -11,6 +11,7 @@ import torch
 from support.ports import Wrapped, training
 from support.runs import (
     AUDITED,
+    NO_AUDITS,
     assert_finished,
     events_of,
     included,
@@ -22,10 +23,12 @@ from support.runs import (
 from troth_client.data.shards import TokenData
 from troth_client.model.device import CPU
 from troth_client.network.errors import NoGradientError
+from troth_client.participant import rounds
 from troth_client.participant.validating import HeldOut
 from troth_client.state import replica
 
 SHORT_ROUND = 1
+SHORT_ROUNDS = (2, 3)
 TOO_MUCH = 1 << 46
 """Bytes that no machine gives a process."""
 
@@ -124,6 +127,52 @@ async def test_a_judge_without_memory_accuses_nobody(run_factory):
     assert verdicts == {"INCONCLUSIVE"}
 
 
+async def test_weights_that_cannot_be_saved_cost_no_round(run_factory):
+    """Audits of these rounds miss them; the round itself needs no file."""
+
+    async def failing(one, ports, function, *args):
+        is_saving = getattr(function, "__name__", "") == "save_weights"
+        if is_saving and one.here.state.replica.round in SHORT_ROUNDS:
+            of_numpy()
+        return await ports.runtime.compute(function, *args)
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, one, ports)))
+
+    run = await run_factory.create(5, **NO_AUDITS)
+    run.wrap = wrap
+    await start_members(run, ["ada", "bob", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    assert list(included(run, "ada").values()) == [[0, 1, 2]] * 5
+    assert [one["round"] for one in events_of(run, "dan", "out_of_memory")] == [*SHORT_ROUNDS]
+    state = member(run, "dan").here.state
+    assert state.is_saved
+    assert state.store.weight_rounds() == [0, 1, 4, 5]
+    old = state.store.load_weights(5)
+    state.store.save_weights(replace(old, state_root=bytes(32)))
+    assert not state.is_saved, "a file of other weights of that round"
+
+
+async def test_a_start_without_memory_is_tried_again(run_factory, monkeypatch):
+    real, calls = rounds.start_from_disk, []
+
+    async def failing(*args):
+        calls.append(args)
+        if len(calls) <= 4:
+            of_numpy()
+        return await real(*args)
+
+    monkeypatch.setattr(rounds, "start_from_disk", failing)
+    run = await run_factory.create(2, **NO_AUDITS)
+    await start_members(run, ["ada", "bob"])
+    await run.finish()
+    await assert_finished(run)
+    assert [len(events_of(run, name, "out_of_memory")) for name in ("ada", "bob")] == [1, 1]
+
+
 @pytest.mark.long(reason="a whole run with audits, judged from the disk alone")
 async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_factory):
     """Openings are made, and audits are judged, from the disk."""
@@ -143,7 +192,7 @@ async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_fac
 HEAVY = {
     *("Replica.root", "Replica.rewind", "Replica.apply", "RoundState.save_weights"),
     *("HonestWork.gradient", "HonestWork.propose", "HonestWork.encode"),
-    *("TokenData.sequences", "HonestWork.open_tiles", "_or_none", "make_checkpoint"),
+    *("TokenData.sequences", "HonestWork.open_tiles", "or_none", "make_checkpoint"),
     *("HonestWitnessWork.judge", "HonestWitnessWork.sketch", "_measure"),
 }
 """The functions that a member of such a run computes in threads, once it is put together."""
@@ -162,7 +211,7 @@ async def test_each_heavy_computation_of_a_member_may_find_no_memory_once(run_fa
     async def failing(ports, function, *args):
         name = getattr(function, "func", function).__qualname__
         calls[name] += 1
-        if calls[name] == 2 and name == "_or_none":
+        if calls[name] == 2 and name == "or_none":
             args = (*args[:-1], of_numpy)
         elif calls[name] == 2:
             of_numpy()

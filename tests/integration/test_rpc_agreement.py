@@ -76,11 +76,24 @@ def shown(**numbers):
 async def test_another_restart_is_a_disagreement_but_not_that_of_a_node_that_is_late(run_factory):
     run = await run_factory.start(4, names="ada bob", **NO_AUDITS)
     await until_round(run, 2)
+    seen = (await run.view()).run
     liar = Weather("b", run.rpc, alter=shown(restart_round=(2, 8)))
+    client = client_over(Weather("a", run.rpc), liar)
     with pytest.raises(RpcDisagreementError, match="the last restart"):
-        await check_restart(client_over(Weather("a", run.rpc), liar), run.at.run)
+        await check_restart(client, run.at.run, seen)
     liar.alter = shown(restart_round=(1, 8), phase=(Phase.WARMUP, 1))
-    await check_restart(client_over(Weather("a", run.rpc), liar), run.at.run)
+    await check_restart(client, run.at.run, seen)
+
+
+@pytest.mark.parametrize("lie", [{}, {"restart_round": (2, 8), "phase": (Phase.WARMUP, 1)}])
+async def test_a_restart_that_only_a_liar_has_shown_is_a_disagreement(run_factory, lie):
+    """It may show the run as it is, or in a Warmup, by the time that nodes are compared."""
+    run = await run_factory.start(4, names="ada bob", **NO_AUDITS)
+    await until_round(run, 2)
+    seen = replace((await run.view()).run, restart_round=2)
+    client = client_over(Weather("a", run.rpc), Weather("b", run.rpc, alter=shown(**lie)))
+    with pytest.raises(RpcDisagreementError, match="a look before"):
+        await check_restart(client, run.at.run, seen)
 
 
 async def test_another_checkpoint_root_is_a_disagreement(run):

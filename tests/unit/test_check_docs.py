@@ -25,6 +25,26 @@ def missing(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[
 
 
 @pytest.mark.parametrize(
+    ("link", "found"),
+    [
+        ("[a](page.md#the-12-files-of-it)", []),
+        ("[a](#here)", []),
+        ("[a](https://elsewhere.org/x#y)", []),
+        ("[a](page.md#the-files)", ["page.md#the-files names no heading"]),
+        ("[a](#there)", ["#there names no heading"]),
+        ("[a](gone.md#here)", ["gone.md leads nowhere"]),
+    ],
+)
+def test_a_link_leads_to_a_page_and_to_a_heading_of_it(link, found, tmp_path):
+    (tmp_path / "page.md").write_text("# Page\n\n## The 12 `files` of [it](x.py)\n")
+    (tmp_path / "main.md").write_text(f"## Here\n\n{link}\n")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(["git", "-C", str(tmp_path), "add", "main.md"], check=True)
+    told = list(check_docs.broken_links(tmp_path))
+    assert told == [f"main.md: link to {one}" for one in found]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Next: there.py.",

@@ -130,10 +130,12 @@ def when_measured(compare: Callable[[Candidate, Measured], CheckResult]) -> Chec
 def check_memory(candidate: Candidate, found: Measured) -> CheckResult:
     """Compare the memory that a member needs with what this machine has.
 
-    One that trains and witnesses recomputes another's gradient while it computes its own.
+    One that trains and witnesses recomputes another's gradient while it computes its own, both on
+    its device. Beside a GPU, the processor computes a juror's alone.
     """
     is_both = candidate.role == Role.TRAINER | Role.WITNESS
-    needed_bytes = found.peak_bytes + is_both * found.work_bytes
+    has_card = found.device_peak_bytes is not None
+    needed_bytes = found.peak_bytes + (is_both and not has_card) * found.work_bytes
     pairs = [("memory", needed_bytes, found.room_bytes)]
     if found.device_peak_bytes is not None and found.device_room_bytes is not None:
         on_device = (1 + is_both) * found.device_peak_bytes

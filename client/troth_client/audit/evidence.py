@@ -184,14 +184,17 @@ async def _recomputed(
     async with witness.audits.turn.take(runtime):
         begun = runtime.seconds()
         load = partial(kept.load, audit.round, audit.canonical_root)
-        saved = await runtime.compute(_or_none, witness, audit, load)
+        saved = await runtime.compute(or_none, witness, audit, load)
         if saved is None:
             return OwnGradient(Own(None))
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
-        batch = await runtime.compute(witness.state.data.sequences, ids)
+        read = partial(witness.state.data.sequences, ids)
+        batch = await runtime.compute(or_none, witness, audit, read)
+        if batch is None:
+            return OwnGradient(Own(None))
         function = work.reference_gradient if in_reference else work.gradient
         compute = partial(function, saved.tensors, batch)
-        tiles = await runtime.compute(_or_none, witness, audit, compute)
+        tiles = await runtime.compute(or_none, witness, audit, compute)
         tracker = witness.audits.tracker
         params = tracker.view.run.params
         window = params.jury_commit_slots if in_reference else params.verdict_commit_slots
@@ -201,12 +204,12 @@ async def _recomputed(
             if is_late(tracker.view, audit, window):
                 return None
             second = partial(work.second_gradient, saved.tensors, batch, in_reference=in_reference)
-            return _or_none(witness, audit, second)
+            return or_none(witness, audit, second)
 
         return OwnGradient(Own(tiles, again), seconds_since(begun, runtime))
 
 
-def _or_none(witness: Witness, audit: AuditView, compute: Callable[[], T]) -> T | None:
+def or_none(witness: Witness, audit: AuditView, compute: Callable[[], T]) -> T | None:
     """Return what a judge computes; None if it is not finite or finds no memory.
 
     Then we accuse nobody. We do not try again either: a silent seat pays more than one that cannot

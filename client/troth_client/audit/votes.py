@@ -4,12 +4,19 @@ Owns: which test answers which kind of case. Never: convicts; the program counts
 Next: `audit_round.py`, which calls these in order.
 """
 
+from functools import partial
+
 from troth_attestation import cases
 from troth_attestation.cases import NO_SKETCH, Vote
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.audit.duty import while_owed
-from troth_client.audit.evidence import is_late, kept_submission, recompute_in_reference
+from troth_client.audit.evidence import (
+    is_late,
+    kept_submission,
+    or_none,
+    recompute_in_reference,
+)
 from troth_client.audit.judgement import Evidence, judge_payload
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.verdicts import Finding, judge_and_sketch
@@ -35,7 +42,9 @@ async def judge_case(witness: Witness, case: AuditView, evidence: Evidence | Non
 async def _judge_exactly(witness: Witness, case: AuditView, evidence: Evidence | None) -> Verdict:
     if case.kind == AuditKind.ROOT:
         await _until_replayed(witness, case)
-        return await witness.chain.runtime.compute(_judge_root, witness, case)
+        judge = partial(_judge_root, witness, case)
+        found = await witness.chain.runtime.compute(or_none, witness, case, judge)
+        return found or Verdict(VerdictKind.INCONCLUSIVE, Reason.EVIDENCE_MISSING)
     if evidence is None:
         return _without_evidence(witness, case)
     state, header, payload = witness.state, evidence.header, evidence.payload

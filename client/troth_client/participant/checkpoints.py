@@ -18,7 +18,7 @@ from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
 from troth_client.runtime.base import end
 from troth_client.runtime.files import DiskFullError, FolderInUseError
-from troth_client.train.memory import first_line, is_out_of_memory
+from troth_client.train.memory import first_line, give_back, is_out_of_memory
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.offering import AT_A_TIME, Pushed, offer
 from troth_coordinator.chain import instructions
@@ -71,6 +71,7 @@ class Checkpoints:
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
+            give_back()
             reason = f"out of memory: {first_line(error)}"
             state.events.emit("checkpoint_failed", round=wanted.round, reason=reason)
             return None

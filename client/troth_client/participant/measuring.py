@@ -49,6 +49,7 @@ _SMALLER: Final = (
     "Join with a smaller --micro-batch, use a device with more memory, or join a run with a smaller"
     " model."
 )
+_LARGER: Final = "Use a machine with more memory, or join a run with a smaller model."
 _NO_JUROR: Final = (
     "No --micro-batch changes what jurors compute. Use a machine with more memory, or"
     " --role trainer, which sits in no jury."
@@ -112,7 +113,7 @@ def measure_machine(
 ) -> Measured:
     """Make one payload and judge it. Takes some gradients of the model, one of them on one thread.
 
-    Unless this machine `is_juror`, that one is in the device's microbatch, and so `jury_seconds`.
+    Unless this machine `is_juror`, that one takes one sequence at once, and so `jury_seconds`.
     Raises KnownAnswerError on a machine that cannot apply exactly, MachineTooSmallError where the
     memory does not suffice, NonFiniteError.
     """
@@ -140,13 +141,13 @@ def _measured(
     if is_cuda:
         torch.cuda.reset_peak_memory_stats(device.torch)
     run, batch = Rehearsal(config, 1, 0), batches(config, data, 0, 1)[0]
-    held = peak_bytes()
+    held = resident_bytes()
     own, gradient_seconds = _gradient(config, run, batch, device, clock)
     began = clock()
     offer = run.offer(0, own)
     codec.check_decoded(codec.encode(offer.sent), offer.sent)
     made = clock()
-    reference = _reference(config, run, batch, None if is_juror else device)
+    reference = _reference(config, run, batch, is_juror=is_juror)
     jury = clock()
     group = Group("this machine", is_honest=True)
     seat = Seat("reference", yardstick_of(Own(reference), run.layout.num_tiles))
@@ -165,7 +166,7 @@ def _measured(
         verdict=verdict,
         error=group.medians[0] if group.medians else None,
         peak_bytes=peak,
-        work_bytes=peak - held,
+        work_bytes=max(0, peak - held),
         room_bytes=room_bytes(),
         device_peak_bytes=torch.cuda.max_memory_allocated(device.torch) if is_cuda else None,
         device_room_bytes=torch.cuda.mem_get_info(device.torch)[1] if is_cuda else None,
@@ -188,15 +189,15 @@ def _gradient(
     return found, min(times)
 
 
-def _reference(config: RunConfig, run: Rehearsal, batch: Batch, trainer: Device | None) -> Float32:
-    """Return D(g) in reference mode; for one that only trains, in the microbatch of its device.
+def _reference(config: RunConfig, run: Rehearsal, batch: Batch, *, is_juror: bool) -> Float32:
+    """Return D(g) in reference mode; for one that only trains, one sequence at once.
 
     Raises MachineTooSmallError, which tells a juror the way out.
     """
-    if trainer is not None:
-        here = replace(CPU, microbatch_sequences=trainer.microbatch_sequences)
-        with num_threads(1):
-            return recompute(config, run.weights, batch, here)
+    if not is_juror:
+        needed = "room on the processor for one sequence, to compare with"
+        with _in_memory(needed, _LARGER), num_threads(1):
+            return recompute(config, run.weights, batch, replace(CPU, microbatch_sequences=1))
     size = config.train.microbatch_sequences
     needed = f"room for a juror's gradient on the processor, {size} sequences at once"
     with _in_memory(needed, _NO_JUROR):
@@ -207,6 +208,15 @@ def peak_bytes() -> int:
     """Return the most memory that this process has had."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process has now; where the system does not say, its peak."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return peak_bytes()
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def room_bytes() -> int:

@@ -45,7 +45,7 @@ async def begin(member: Member) -> None:
 
     A run's given start that is not there comes from others; raises what `Restore.newest` raises.
     """
-    num_failures = 0
+    num_failures, is_short = 0, False
     while True:
         try:
             view = await member.chain.look()
@@ -58,8 +58,26 @@ async def begin(member: Member) -> None:
         except RPC_FAILURES as error:
             num_failures += 1
             await endure(member, error, num_failures)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if not is_short:
+                report_memory(member, error)
+            is_short = True
+            await member.chain.watch.next()
         else:
             return
+
+
+def report_memory(member: Member, error: BaseException) -> None:
+    """Say that memory does not suffice to follow the run."""
+    give_back()
+    member.chain.events.emit(
+        "out_of_memory",
+        round=member.state.replica.round,
+        reason=first_line(error),
+        advice=WAITING,
+    )
 
 
 async def run_rounds(member: Member) -> NetworkView:
@@ -108,6 +126,7 @@ class _Phases:
         self._phase: Phase | None = None
         self._is_short = False
         self._short_round: RoundIndex | None = None
+        self._late_round: RoundIndex | None = None
         self._next_view: NetworkView | None = None
         self._recovered: Counter[RoundIndex] = Counter()
         self._strange_slot: int | None = None
@@ -208,11 +227,24 @@ class _Phases:
             return
         if not await get_active(member.chain, view):
             await get_ready(member.replay, view)
-        state = member.state
-        if not state.is_saved:
-            # Memory or room did not suffice when the round before ended. Audits ask for them.
-            await state.runtime.compute(state.save_weights)
+        await self._save_late()
         await run_round(member, view, view.round)
+
+    async def _save_late(self) -> None:
+        """Try once more, once a round, to save weights that the end of the last round could not.
+
+        Memory or room did not suffice then. Audits of this round ask for them; training does not.
+        """
+        state = self._member.state
+        if state.is_saved or state.replica.round == self._late_round:
+            return
+        self._late_round = state.replica.round
+        try:
+            await state.runtime.compute(state.save_weights)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._report_memory(error)
 
     async def _between_rounds(self, view: NetworkView) -> None:
         member, phase = self._member, view.run.phase
@@ -236,13 +268,10 @@ class _Phases:
 
     def _report_memory(self, error: BaseException) -> None:
         """Say once a round that memory does not suffice to follow the run."""
-        give_back()
         round_ = self._member.state.replica.round
         if round_ != self._short_round:
             self._short_round = round_
-            self._member.chain.events.emit(
-                "out_of_memory", round=round_, reason=first_line(error), advice=WAITING
-            )
+            report_memory(self._member, error)
 
     def _report_stay(self, view: NetworkView) -> None:
         """Say once why we stay after the end, and for how long anybody may still open a case."""

@@ -235,7 +235,7 @@ class Replay:
         Raises RpcDisagreementError.
         """
         # It replaces weights and resets momentum: one RPC node alone must not cause that.
-        await check_restart(self.chain.client, self.chain.at.run)
+        await check_restart(self.chain.client, self.chain.at.run, view.run)
         state, expected = self.state, view.run.restart_round
         view = await self._go_to(view, lambda run: run.restart_root_round)
         run = view.run

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 
 from solders.pubkey import Pubkey
 
@@ -18,10 +19,11 @@ from troth_coordinator.chain.errors import AccountError, RpcDisagreementError, R
 from troth_coordinator.chain.failover import FailoverRpc
 from troth_coordinator.rules.membership import index_of_owner
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import RoundFlag, Status
+from troth_coordinator.rules.view import RoundFlag, RunView, Status
 
 Facts = Mapping[str, str]
 """Values by what they are. A fact that a node does not have (yet) is absent."""
+NOTHING: Mapping[str, Said] = MappingProxyType({})
 BEFORE_RESTART = (Phase.HALTED, Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
 PATIENCE_SECONDS = 4.0
 """How long a comparison waits for a node that is silent."""
@@ -69,21 +71,23 @@ async def check_roots(client: CoordinatorClient, run: Pubkey, round_: int) -> No
     await _compare(client, facts)
 
 
-async def check_restart(client: CoordinatorClient, run: Pubkey) -> None:
-    """Compare the last restart, at which all members take the weights of a checkpoint.
+async def check_restart(client: CoordinatorClient, run: Pubkey, seen: RunView) -> None:
+    """Compare the restart that was `seen`, at which all members take the weights of a checkpoint.
 
-    Raises as above. A restart follows a Warmup: a node that shows the run before or in one is left
-    out, since it may only be late.
+    Raises as above, also where no node shows the one seen any more. A restart follows a Warmup: a
+    node that shows the run before or in one is left out, since it may only be late.
     """
+    fact = f"the last restart of run {run}"
 
     async def facts(one: CoordinatorClient) -> Facts:
         view = await one.read_run(run)
-        if view.phase in BEFORE_RESTART:
-            return {}
-        restart = f"in round {view.restart_round}, from round {view.restart_root_round}"
-        return {f"the last restart of run {run}": restart}
+        return {} if view.phase in BEFORE_RESTART else {fact: _restart(view)}
 
-    await _compare(client, facts)
+    await _compare(client, facts, {fact: Said("a look before", _restart(seen))})
+
+
+def _restart(run: RunView) -> str:
+    return f"in round {run.restart_round}, from round {run.restart_root_round}"
 
 
 async def check_end(client: CoordinatorClient, run: Pubkey, owner: Pubkey) -> None:
@@ -109,8 +113,11 @@ async def check_end(client: CoordinatorClient, run: Pubkey, owner: Pubkey) -> No
 
 
 async def _compare(
-    client: CoordinatorClient, read: Callable[[CoordinatorClient], Awaitable[Facts]]
+    client: CoordinatorClient,
+    read: Callable[[CoordinatorClient], Awaitable[Facts]],
+    seen: Mapping[str, Said] = NOTHING,
 ) -> None:
+    """Read the facts from each node, and compare them with each other and with those `seen`."""
     rpc = client.rpc
     if not isinstance(rpc, FailoverRpc) or len(rpc.nodes) == 1:
         return
@@ -122,7 +129,7 @@ async def _compare(
         except (RpcError, AccountError, TimeoutError):
             return name, {}
 
-    known: dict[str, Said] = {}
+    known = dict(seen)
     for name, facts in await asyncio.gather(*(ask(name) for name in rpc.nodes)):
         for fact, value in facts.items():
             said = Said(name, value)

@@ -26,15 +26,15 @@ def measured(device, *, is_juror):
     return made, found
 
 
-def test_without_the_option_both_gradients_are_in_the_configs_microbatch():
-    for is_juror in (True, False):
-        assert measured(CPU, is_juror=is_juror)[1] == [WHOLE, WHOLE]
+def test_without_the_option_gradients_are_in_the_configs_microbatch():
+    assert measured(CPU, is_juror=True)[1] == [WHOLE, WHOLE]
 
 
-def test_a_trainer_is_measured_in_its_own_portions_alone():
-    made, found = measured(SINGLE, is_juror=False)
-    assert found == [1] * (2 * WHOLE)
-    assert made.verdict is VerdictKind.OK
+def test_one_that_only_trains_is_compared_with_single_sequences():
+    for device, own in ((CPU, [WHOLE]), (SINGLE, [1] * WHOLE)):
+        made, found = measured(device, is_juror=False)
+        assert found == own + [1] * WHOLE
+        assert made.verdict is VerdictKind.OK
 
 
 def test_a_juror_is_measured_in_its_own_portions_and_in_the_configs():
@@ -43,6 +43,8 @@ def test_a_juror_is_measured_in_its_own_portions_and_in_the_configs():
     assert made.verdict is VerdictKind.OK
 
 
+LOGITS_BYTES = 4 * 256 * 16_384
+"""Of one sequence."""
 LIMITED = """
 import resource
 from dataclasses import replace
@@ -62,7 +64,7 @@ resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 for size, is_juror in ((None, False), (1, False), (1, True)):
     try:
         found = measure_machine(config, choose_device("cpu", size), is_juror=is_juror)
-        print(found.verdict.name)
+        print(found.verdict.name, found.work_bytes)
     except MachineTooSmallError as error:
         print(error.expected, "|", error.next_step)
 """
@@ -77,6 +79,8 @@ def test_a_machine_that_fits_with_the_option_alone_may_train_and_is_told_so():
     whole, trainer, juror = ended.stdout.splitlines()
     assert "one gradient of the model on cpu" in whole
     assert "--micro-batch" in whole
-    assert trainer == "OK"
+    verdict, work_bytes = trainer.split()
+    assert verdict == "OK"
+    assert 2 * LOGITS_BYTES < int(work_bytes) < 400 << 20, "the logits and their gradient"
     assert "a juror's gradient on the processor, 16 sequences at once" in juror
     assert "--role trainer" in juror
