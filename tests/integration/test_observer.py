@@ -88,14 +88,17 @@ async def test_a_finished_run_shows_its_members_as_finished_and_no_time_left(run
 
 
 class SlowAccounts(DirectRpc):
-    """A node that answers about the run at once; after its end, about the rest once it is open."""
+    """A node that is silent while the run goes on; after its end it tells the rest once `open`."""
 
     def __init__(self, chain, run):
         super().__init__(chain)
         self.client = CoordinatorClient(DirectRpc(chain))
         self.run, self.open, self.num_waiting = run, asyncio.Event(), 0
+        self.answers = asyncio.Event()
+        self.answers.set()
 
     async def get_accounts(self, addresses):
+        await self.answers.wait()
         if self.run not in addresses and await self.is_over():
             self.num_waiting += 1
             await self.open.wait()
@@ -111,7 +114,9 @@ async def test_the_rounds_before_the_end_are_told_though_their_accounts_come_aft
     transport = memory_transport(run.network, "outsider", listens=False)
     client = CoordinatorClient(rpc)
     async with Observer(client, run.at.run, ObserverSettings(), transport=transport) as observer:
+        rpc.answers.clear()  # no look may fall between the last round and the end
         await run.finish()
+        rpc.answers.set()
         async with asyncio.timeout(SECONDS):
             while not (observer.latest().run.is_finished and rpc.num_waiting):
                 await asyncio.sleep(0.01)
