@@ -205,18 +205,31 @@ def _reference(config: RunConfig, run: Rehearsal, batch: Batch, *, is_juror: boo
 
 
 def peak_bytes() -> int:
-    """Return the most memory that this process has had."""
+    """Return the most memory that this process has had.
+
+    `getrusage` also counts what Linux had of the process that started this one.
+    """
+    found = _of_status("VmHWM")
+    if found is not None:
+        return found
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def resident_bytes() -> int:
     """Return the memory that this process has now; where the system does not say, its peak."""
+    found = _of_status("VmRSS")
+    return peak_bytes() if found is None else found
+
+
+def _of_status(name: str) -> int | None:
+    """Return the bytes that Linux shows under a name; None elsewhere."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
-        return peak_bytes()
-    return pages * os.sysconf("SC_PAGE_SIZE")
+        return None
+    found = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
+    return 1024 * int(found[0]) if found else None
 
 
 def room_bytes() -> int:
