@@ -1,6 +1,9 @@
 """Runtimes: a stepped slot passes when every task is idle; real processes let time go on."""
 
 import asyncio
+import mmap
+import sys
+from pathlib import Path
 
 import pytest
 from support.audit_driver import settle
@@ -19,6 +22,18 @@ class Slots:
 
     def advance(self):
         self.passed += 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how Linux refuses a mapping")
+async def test_a_mapping_without_memory_is_a_memory_error():
+    """The first round of a member maps its shards: it ended the process, where others wait."""
+    with pytest.raises(MemoryError, match="Cannot allocate memory"):
+        await ProcessRuntime(1.0).compute(mmap.mmap, -1, 1 << 46)
+
+
+async def test_another_error_of_the_system_stays_one(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        await ProcessRuntime(1.0).compute(Path(tmp_path / "gone").read_bytes)
 
 
 @pytest.fixture

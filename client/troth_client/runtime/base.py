@@ -7,6 +7,7 @@ Time in the protocol is slots read from the chain; a runtime only says when to l
 """
 
 import asyncio
+import errno
 import time
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -61,8 +62,16 @@ class ProcessRuntime:
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in a thread."""
-        return await asyncio.to_thread(function, *args, **kwargs)
+        """Run the function in a thread.
+
+        Raises MemoryError also where the system has no memory, for a file's mapping say.
+        """
+        try:
+            return await asyncio.to_thread(function, *args, **kwargs)
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            raise MemoryError(str(error)) from error
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         """Start a task of the event loop."""

@@ -24,8 +24,10 @@ TRYING: Final = (
 _MESSAGES: Final = (
     *("not enough memory", "can't allocate", "out of memory", "bad_alloc"),
     *("STATUS_ALLOC_FAILED", "STATUS_NOT_INITIALIZED when calling `cublas"),
+    "can't start new thread",
 )
-"""How PyTorch says it in a plain RuntimeError: its CPU allocator, MPS, the C++ library, CUDA's.
+"""How it is said in a plain RuntimeError: by PyTorch's CPU allocator, MPS, the C++ library, CUDA's,
+and by Python for the stack of a thread.
 
 A thread makes its first product with a new handle of cuBLAS. On a full card that handle is not
 initialized, and often no more is said.

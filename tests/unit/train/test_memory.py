@@ -71,6 +71,7 @@ def test_a_failed_allocation_is_known_and_told_in_a_line(allocate):
         "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
         "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasLtCreate(&handle)`",
         "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "can't start new thread",
     ],
 )
 def test_libraries_of_cuda_say_it_in_their_own_words(message):
