@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
 from troth_client.runtime.base import Work
+from troth_client.runtime.memory import as_memory_error
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -58,7 +59,8 @@ class SteppedRuntime:
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function here and now: one thread, one order."""
-        return function(*args, **kwargs)
+        with as_memory_error():
+            return function(*args, **kwargs)
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         """Start a task; the slot does not advance before it, too, is idle."""

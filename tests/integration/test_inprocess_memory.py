@@ -156,16 +156,19 @@ async def test_weights_that_cannot_be_saved_cost_no_round(run_factory):
     assert not state.is_saved, "a file of other weights of that round"
 
 
-async def test_a_start_without_memory_is_tried_again(run_factory, monkeypatch):
-    real, calls = rounds.start_from_disk, []
+@pytest.mark.parametrize("step", ["start_from_disk", "run_round"])
+@pytest.mark.parametrize("allocate", [of_numpy, of_torch])
+async def test_a_step_without_memory_is_tried_again(run_factory, monkeypatch, step, allocate):
+    """Not only in a thread of its own: PyTorch says it in a RuntimeError."""
+    real, calls = getattr(rounds, step), []
 
     async def failing(*args):
         calls.append(args)
         if len(calls) <= 4:
-            of_numpy()
+            allocate()
         return await real(*args)
 
-    monkeypatch.setattr(rounds, "start_from_disk", failing)
+    monkeypatch.setattr(rounds, step, failing)
     run = await run_factory.create(2, **NO_AUDITS)
     await start_members(run, ["ada", "bob"])
     await run.finish()

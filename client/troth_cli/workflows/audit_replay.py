@@ -42,8 +42,8 @@ from troth_client.data.shards import TokenData
 from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.fetch import parse_config
 from troth_client.run_files.files import LIMITS, canonical_manifest
+from troth_client.runtime.memory import as_memory_error
 from troth_client.state.audited import AuditedWeights, replay_path
-from troth_client.train.memory import is_out_of_memory
 from troth_client.transport.base import BlobKind
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.rules.config import RunConfig
@@ -119,11 +119,10 @@ def _weights(
     path = replay_path(config, num_rounds)
     run, sources, folder = _run(inputs), inputs.sources, plan.state
     try:
-        return AuditedWeights(run, config, sources, threads, path=path, folder=folder)
-    except (MemoryError, RuntimeError) as error:
-        if is_out_of_memory(error) or "overflowed" in str(error):  # more than any address space
-            return None
-        raise
+        with as_memory_error():
+            return AuditedWeights(run, config, sources, threads, path=path, folder=folder)
+    except MemoryError:
+        return None
 
 
 def exact_tests(replay: Replay[VerifiedPayload], told: Told) -> Exact[VerifiedPayload]:

@@ -19,10 +19,11 @@ from troth_client.audit.recompute import named_sequences
 from troth_client.audit.witness import Witness
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import Runtime, end
+from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
 from troth_client.train.errors import NonFiniteError
-from troth_client.train.memory import first_line, give_back, is_out_of_memory
+from troth_client.train.memory import give_back
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules.assignment import rank_start, sequences_of
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
@@ -216,18 +217,17 @@ def or_none(witness: Witness, audit: AuditView, compute: Callable[[], T]) -> T |
     tell.
     """
     try:
-        return compute()
+        with as_memory_error():
+            return compute()
     except NonFiniteError:
         return None
-    except (MemoryError, RuntimeError) as error:
+    except MemoryError as error:
         report_out_of_memory(witness, audit, error)
         return None
 
 
-def report_out_of_memory(witness: Witness, audit: AuditView, error: Exception) -> None:
-    """Report that memory did not suffice for an audit. Raises any other error again."""
-    if not is_out_of_memory(error):
-        raise error
+def report_out_of_memory(witness: Witness, audit: AuditView, error: MemoryError) -> None:
+    """Report that memory did not suffice for an audit."""
     give_back()
     witness.chain.events.emit(
         "judge_out_of_memory", round=audit.round, target=audit.target, reason=first_line(error)

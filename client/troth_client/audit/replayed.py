@@ -19,9 +19,9 @@ from troth_client.audit.recompute import recompute
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.data.errors import PieceMissingError
 from troth_client.model.device import CPU, Device
+from troth_client.runtime.memory import as_memory_error
 from troth_client.state.audited import AuditedWeights
 from troth_client.train.errors import NonFiniteError
-from troth_client.train.memory import is_out_of_memory
 from troth_coordinator.rules.config import RunConfig
 
 
@@ -48,9 +48,7 @@ class ReplayedGradients:
             tiles = self._tiles(batch, CPU)
         except PieceMissingError:
             return "the tokens of its sequences"
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError:
             return "memory for its gradient"
         return Own(tiles, lambda: self._again(batch))
 
@@ -61,13 +59,12 @@ class ReplayedGradients:
     def _again(self, batch: NDArray[int64]) -> Float32 | None:
         try:
             return self._tiles(batch, CPU.other_precision())
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError:
             return None
 
     def _tiles(self, batch: NDArray[int64], device: Device) -> Float32 | None:
         try:
-            return recompute(self.config, self.weights.arrays(), batch, device)
+            with as_memory_error():
+                return recompute(self.config, self.weights.arrays(), batch, device)
         except NonFiniteError:
             return None

@@ -60,7 +60,7 @@ async def judge_and_sketch(
         verdict, proof = await compute(work.judge, evidence, own), NO_SKETCH
         if own.tiles is not None:
             proof = await compute(work.sketch, own.tiles, seed, audit.target)
-    except (MemoryError, RuntimeError) as error:
+    except MemoryError as error:
         report_out_of_memory(witness, audit, error)
         verdict, proof = await compute(work.judge, evidence, Own(None)), NO_SKETCH
     return proven(verdict, proof), proof

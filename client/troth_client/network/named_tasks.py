@@ -13,7 +13,8 @@ from typing import Any
 from troth_client.network.chain import RunChain
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import end
-from troth_client.train.memory import TRYING, first_line, give_back, is_out_of_memory
+from troth_client.runtime.memory import as_memory_error, first_line
+from troth_client.train.memory import TRYING, give_back
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -61,17 +62,16 @@ class NamedTasks:
 
     def _take_result(self, name: Hashable, task: "asyncio.Task[None]") -> None:
         try:
-            task.result()
+            with as_memory_error():
+                task.result()
         except RPC_FAILURES as error:
             self._chain.watch.report(error)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             self._report_memory(name, error)
         else:
             self._short.discard(name)
 
-    def _report_memory(self, name: Hashable, error: BaseException) -> None:
+    def _report_memory(self, name: Hashable, error: MemoryError) -> None:
         """Say once that memory does not suffice for this work, until it has succeeded."""
         give_back()
         if name not in self._short:

@@ -14,8 +14,8 @@ from troth_client.network.errors import (
 )
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.participant.rounds import endure
+from troth_client.runtime.memory import first_line
 from troth_client.train.errors import NonFiniteError
-from troth_client.train.memory import first_line, is_out_of_memory
 from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -83,9 +83,7 @@ async def _check_gradient(member: Member) -> None:
             error.found,
             "Nothing was deposited. Do not join this run: nobody can train from these weights.",
         ) from error
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
+    except MemoryError as error:
         raise NoGradientError(
             f"memory for a gradient at the weights of round {state.replica.round}",
             first_line(error),

@@ -18,7 +18,8 @@ from troth_client.checkpoint.making import make_checkpoint
 from troth_client.member import Member
 from troth_client.runtime.base import end
 from troth_client.runtime.files import DiskFullError, FolderInUseError
-from troth_client.train.memory import first_line, give_back, is_out_of_memory
+from troth_client.runtime.memory import first_line
+from troth_client.train.memory import give_back
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.offering import AT_A_TIME, Pushed, offer
 from troth_coordinator.chain import instructions
@@ -68,9 +69,7 @@ class Checkpoints:
         except (PieceListError, CheckpointError, DiskFullError, FolderInUseError) as error:
             state.events.emit("checkpoint_failed", round=wanted.round, reason=str(error))
             return None
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             give_back()
             reason = f"out of memory: {first_line(error)}"
             state.events.emit("checkpoint_failed", round=wanted.round, reason=reason)

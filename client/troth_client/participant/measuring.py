@@ -36,9 +36,10 @@ from troth_client.compression import codec
 from troth_client.compression.known_answer import choose_path
 from troth_client.errors import ClientError
 from troth_client.model.device import CPU, Device
+from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
-from troth_client.train.memory import first_line, give_back, is_out_of_memory
+from troth_client.train.memory import give_back
 from troth_coordinator.rules.config import RunConfig
 
 REPEAT_SECONDS: Final = 5.0
@@ -246,8 +247,7 @@ def room_bytes() -> int:
 def _in_memory(needed: str, advice: str) -> Iterator[None]:
     """Turn a lack of memory inside the block into MachineTooSmallError."""
     try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
+        with as_memory_error():
+            yield
+    except MemoryError as error:
         raise MachineTooSmallError(needed, first_line(error), advice) from error

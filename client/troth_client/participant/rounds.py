@@ -18,9 +18,10 @@ from troth_client.participant.membership import (
     has_left,
 )
 from troth_client.round import run_round
+from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
-from troth_client.train.memory import WAITING, first_line, give_back, is_out_of_memory
+from troth_client.train.memory import WAITING, give_back
 from troth_coordinator.chain.agreement import check_end
 from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
@@ -48,19 +49,12 @@ async def begin(member: Member) -> None:
     num_failures, is_short = 0, False
     while True:
         try:
-            view = await member.chain.look()
-            # Before anything is applied: files that open audits need must not be dropped.
-            await member.audits.tracker.refresh(view)
-            if member.state.has_weights:
-                await start_from_disk(member.chain, member.state, view)
-            else:
-                await member.replay.restore.newest(view)
+            with as_memory_error():
+                await _start(member)
         except RPC_FAILURES as error:
             num_failures += 1
             await endure(member, error, num_failures)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             if not is_short:
                 report_memory(member, error)
             is_short = True
@@ -69,7 +63,17 @@ async def begin(member: Member) -> None:
             return
 
 
-def report_memory(member: Member, error: BaseException) -> None:
+async def _start(member: Member) -> None:
+    view = await member.chain.look()
+    # Before anything is applied: files that open audits need must not be dropped.
+    await member.audits.tracker.refresh(view)
+    if member.state.has_weights:
+        await start_from_disk(member.chain, member.state, view)
+    else:
+        await member.replay.restore.newest(view)
+
+
+def report_memory(member: Member, error: MemoryError) -> None:
     """Say that memory does not suffice to follow the run."""
     give_back()
     member.chain.events.emit(
@@ -141,7 +145,8 @@ class _Phases:
         memory tries again at the next look: everything in a round can be repeated.
         """
         try:
-            return await self._turn()
+            with as_memory_error():
+                return await self._turn()
         except LaggingError as error:
             newest = self._member.chain.watch.latest.run.root_round
             self._recovered = Counter({newest: self._recovered[newest] + 1})
@@ -149,9 +154,7 @@ class _Phases:
                 raise
             await self._member.replay.recover(error)
             return None
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             self._report_memory(error)
             await self._wait()
             return None
@@ -241,9 +244,7 @@ class _Phases:
         self._late_round = state.replica.round
         try:
             await state.runtime.compute(state.save_weights)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             self._report_memory(error)
 
     async def _between_rounds(self, view: NetworkView) -> None:
@@ -266,7 +267,7 @@ class _Phases:
                 "phase", phase=run.phase.name, round=run.round, slot=view.slot
             )
 
-    def _report_memory(self, error: BaseException) -> None:
+    def _report_memory(self, error: MemoryError) -> None:
         """Say once a round that memory does not suffice to follow the run."""
         round_ = self._member.state.replica.round
         if round_ != self._short_round:

@@ -17,11 +17,12 @@ from troth_client.data.errors import DataError
 from troth_client.member import Member
 from troth_client.model.device import Device
 from troth_client.model.weights import build
+from troth_client.runtime.memory import first_line
 from troth_client.storage import Store
 from troth_client.telemetry.events import EventSink
 from troth_client.train.errors import TrainError
 from troth_client.train.evaluate import evaluate
-from troth_client.train.memory import first_line, give_back, is_out_of_memory
+from troth_client.train.memory import give_back
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -100,9 +101,7 @@ class _Validation:
         except TrainError as error:
             self._skip(round_, str(error))
             return
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             give_back()
             self._skip(round_, f"out of memory: {first_line(error)}")
             return

@@ -7,10 +7,11 @@ Time in the protocol is slots read from the chain; a runtime only says when to l
 """
 
 import asyncio
-import errno
 import time
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, ParamSpec, Protocol, TypeVar
+
+from troth_client.runtime.memory import as_memory_error
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +33,10 @@ class Runtime(Protocol):
         """Return when one of these is done; other tasks of this runtime complete them."""
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a heavy function and return its result."""
+        """Run a heavy function and return its result.
+
+        Raises what it raises, and MemoryError for every lack of memory.
+        """
         ...
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
@@ -62,16 +66,9 @@ class ProcessRuntime:
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
 
     async def compute(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in a thread.
-
-        Raises MemoryError also where the system has no memory, for a file's mapping say.
-        """
-        try:
+        """Run the function in a thread."""
+        with as_memory_error():
             return await asyncio.to_thread(function, *args, **kwargs)
-        except OSError as error:
-            if error.errno != errno.ENOMEM:
-                raise
-            raise MemoryError(str(error)) from error
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         """Start a task of the event loop."""

@@ -16,6 +16,7 @@ from troth_attestation.state import data_root
 from troth_client.compression import codec
 from troth_client.compression.errors import MalformedPayloadError, NonFiniteError
 from troth_client.network.chain import RunChain
+from troth_client.runtime.memory import first_line
 from troth_client.state.records import RoundPlan
 from troth_client.state.residual_state import Momentum, Proposal
 from troth_client.state.round_state import RoundState
@@ -23,7 +24,7 @@ from troth_client.state.work import TrainerWork
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_client.train import errors as train_errors
-from troth_client.train.memory import ADVICE, first_line, give_back, is_out_of_memory
+from troth_client.train.memory import ADVICE, give_back
 from troth_client.train.step import Gradient
 from troth_coordinator.rules.hashing import H, u64
 from troth_coordinator.rules.ids import NONE, Address, Digest
@@ -59,9 +60,11 @@ async def train(state: RoundState, work: TrainerWork, plan: RoundPlan) -> Gradie
     if isinstance(found, train_errors.NonFiniteError):
         state.events.emit("gradient_refused", round=plan.round, reason=str(found))
         return None
-    if isinstance(found, BaseException):
+    if isinstance(found, MemoryError):
         _report_memory(state, plan, found)
         return None
+    if isinstance(found, BaseException):
+        raise found
     if isinstance(root, BaseException):
         raise root
     state.events.emit("trained", round=plan.round, loss_micro=found.mean_loss_micro)
@@ -85,7 +88,7 @@ async def encode(
         state.residual.proposal = None
         state.events.emit("gradient_refused", round=plan.round, reason=str(error))
         return None
-    except (MemoryError, RuntimeError) as error:
+    except MemoryError as error:
         state.residual.proposal = None
         _report_memory(state, plan, error)
         return None
@@ -102,10 +105,8 @@ async def encode(
     return submission
 
 
-def _report_memory(state: RoundState, plan: RoundPlan, error: BaseException) -> None:
-    """Report that memory did not suffice for a round; raise any other error."""
-    if not is_out_of_memory(error):
-        raise error
+def _report_memory(state: RoundState, plan: RoundPlan, error: MemoryError) -> None:
+    """Report that memory did not suffice for a round."""
     give_back()
     state.events.emit("out_of_memory", round=plan.round, reason=first_line(error), advice=ADVICE)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
-from troth_client.train.memory import first_line, is_out_of_memory
+from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.train.passes import Loss, Sums, differentiated, eager_pass, summed_loss
 
 MOST_DISTANCE: Final = 0.05
@@ -56,11 +56,8 @@ class CompiledPass:
 
         Where memory does not suffice even for the eager pass, the round that needs it says so.
         """
-        try:
+        with contextlib.suppress(MemoryError), as_memory_error():
             self(model, tokens, tokens.shape[0], device)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
 
     def _checked(self, loss: Loss, model: Llama, part: tuple[Tensor, int], device: Device) -> Sums:
         """Return the compiled result; the eager one of a shape that was not compared before."""
@@ -87,13 +84,12 @@ class CompiledPass:
         # Through the attribute: an import would load the compiler with this module.
         failures = torch._dynamo.exc.TorchDynamoException
         try:
-            yield
+            with as_memory_error():
+                yield
         except failures as error:  # also what a missing compiler ends as
             told = " ".join(str(error).partition("\n\n")[0].split())
             self._give_up(told[:_REASON_CHARACTERS] or type(error).__name__)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
+        except MemoryError as error:
             self._give_up(f"it needs more memory than there is: {first_line(error)}")
 
     def _give_up(self, reason: str) -> None:

@@ -21,9 +21,9 @@ from torch import Tensor
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
+from troth_client.runtime.memory import as_memory_error
 from troth_client.train.errors import RanksLostError
 from troth_client.train.learner import OneDevice
-from troth_client.train.memory import is_out_of_memory
 from troth_client.train.passes import Sums
 from troth_client.train.place import Place
 from troth_client.train.ranks import END, Ranks
@@ -109,8 +109,8 @@ class Leader:
         begun = time.monotonic()
         found = share_of(self._alone, ranks, model, (tokens, train), device)
         seconds = self._patience_seconds + 2 * (time.monotonic() - begun)
-        short = ranks.failed(has_failed=isinstance(found, BaseException), seconds=seconds)
-        if isinstance(found, BaseException):
+        short = ranks.failed(has_failed=isinstance(found, MemoryError), seconds=seconds)
+        if isinstance(found, MemoryError):
             raise found
         if short:
             raise MemoryError(f"out of memory on rank {short[0]}")
@@ -155,9 +155,9 @@ def _help(
     for weight in weight_views(model).values():
         ranks.share(weight)
     found = share_of(alone, ranks, model, work, device)
-    is_short = isinstance(found, BaseException)
+    is_short = isinstance(found, MemoryError)
     failed = ranks.failed(has_failed=is_short, seconds=FOREVER_SECONDS)
-    if not failed and not isinstance(found, BaseException):
+    if not failed and not isinstance(found, MemoryError):
         added_up(ranks, found)
 
 
@@ -167,7 +167,7 @@ def share_of(
     model: Llama,
     work: tuple[Tensor, TrainSection],
     device: Device,
-) -> Sums | BaseException:
+) -> Sums | MemoryError:
     """Return the sums of this rank's sequences, divided by the predictions of the whole batch.
 
     Memory that does not suffice is returned: the others wait for a word.
@@ -178,10 +178,9 @@ def share_of(
     size = device.at_once(train.microbatch_sequences)
     parts = torch.split(own, size) if len(own) else ()
     try:
-        return summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
+        with as_memory_error():
+            return summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
+    except MemoryError as error:
         return error
 
 

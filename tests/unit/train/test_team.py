@@ -27,7 +27,6 @@ from troth_client.model.device import CPU
 from troth_client.model.weights import build, weight_views
 from troth_client.train.errors import NonFiniteError, RanksError, RanksLostError
 from troth_client.train.learner import DEFAULT, OneDevice
-from troth_client.train.memory import is_out_of_memory
 from troth_client.train.passes import eager_pass
 from troth_client.train.ranks import END, Ranks
 from troth_client.train.step import as_tokens, clipped, summed
@@ -235,9 +234,8 @@ def test_a_rank_without_memory_costs_this_gradient_only(model, port, short):
     with contextlib.closing(meet(place(0, port))) as ranks:
         leader = Leader(OneDevice(one_pass=one_passes[0]), ranks, lost.append)
         leader.prepare(model, CONFIG, CPU)
-        with pytest.raises((MemoryError, RuntimeError)) as raised:
+        with pytest.raises(MemoryError):
             of(leader, model)
-        assert is_out_of_memory(raised.value)
         assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
     helper.join(30)
     assert lost == []

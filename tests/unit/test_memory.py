@@ -1,13 +1,16 @@
 """Real allocation failures are known as such, and a smaller microbatch avoids them."""
 
+import mmap
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from troth_client.train.memory import first_line, is_out_of_memory
+from troth_client.runtime.memory import as_memory_error, first_line
 
 TOO_MUCH = 1 << 46
 
@@ -18,7 +21,7 @@ from troth_client.model.device import choose_device
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
 from troth_client.train.learner import DEFAULT
-from troth_client.train.memory import is_out_of_memory
+from troth_client.runtime.memory import as_memory_error
 from troth_coordinator.rules.config import ModelSection, TrainSection
 
 model = ModelSection(vocab_size=16384, hidden_size=32, intermediate_size=64, num_hidden_layers=1,
@@ -32,10 +35,11 @@ limit = pages * resource.getpagesize() + 400 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 for size in (None, 1):
     try:
-        DEFAULT.gradient(llama, batch, train, choose_device("cpu", size))
+        with as_memory_error():
+            DEFAULT.gradient(llama, batch, train, choose_device("cpu", size))
         print("fits")
-    except (MemoryError, RuntimeError) as error:
-        print("short" if is_out_of_memory(error) else repr(error))
+    except MemoryError:
+        print("short")
 """
 
 
@@ -51,17 +55,19 @@ def test_what_does_not_fit_at_once_fits_sequence_by_sequence():
     "allocate",
     [
         lambda: torch.empty(TOO_MUCH, dtype=torch.uint8),
+        lambda: torch.empty(TOO_MUCH, TOO_MUCH),
         lambda: np.empty(TOO_MUCH, np.uint8),
         lambda: bytearray(TOO_MUCH),
+        lambda: mmap.mmap(-1, TOO_MUCH),
     ],
-    ids=["torch", "numpy", "python"],
+    ids=["torch", "more-than-addresses", "numpy", "python", "mapping"],
 )
-def test_a_failed_allocation_is_known_and_told_in_a_line(allocate):
-    with pytest.raises((MemoryError, RuntimeError)) as raised:
+def test_a_failed_allocation_is_a_memory_error_and_told_in_a_line(allocate):
+    with pytest.raises(MemoryError) as raised, as_memory_error():
         allocate()
-    assert is_out_of_memory(raised.value)
-    assert first_line(raised.value)
-    assert "\n" not in first_line(raised.value)
+    line = first_line(raised.value)
+    assert line
+    assert "\n" not in line
 
 
 @pytest.mark.parametrize(
@@ -74,12 +80,37 @@ def test_a_failed_allocation_is_known_and_told_in_a_line(allocate):
         "can't start new thread",
     ],
 )
-def test_libraries_of_cuda_say_it_in_their_own_words(message):
-    assert is_out_of_memory(RuntimeError(message))
+def test_libraries_say_it_in_their_own_words(message):
+    with pytest.raises(MemoryError, match=re.escape(message)) as raised, as_memory_error():
+        raise RuntimeError(message)
+    assert isinstance(raised.value.__cause__, RuntimeError)
 
 
-def test_other_errors_are_others():
-    with pytest.raises(RuntimeError) as raised:
-        torch.ones(2, 3) @ torch.ones(2, 3)
-    assert not is_out_of_memory(raised.value)
-    assert not is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))
+@pytest.mark.parametrize("allocator", ["CUDA", "HIP"])
+def test_a_card_without_room_is_a_memory_error(allocator):
+    said = f"{allocator} out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has 1 GiB."
+    with pytest.raises(MemoryError) as raised, as_memory_error():
+        raise torch.OutOfMemoryError(said)
+    assert str(raised.value) == said.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        lambda: torch.ones(2, 3) @ torch.ones(2, 3),
+        lambda: Path("/nowhere").read_bytes(),
+        lambda: {}["key"],
+    ],
+    ids=["shapes", "file", "key"],
+)
+def test_other_errors_stay_what_they_are(fail):
+    with pytest.raises((RuntimeError, FileNotFoundError, KeyError)) as alone:
+        fail()
+    with pytest.raises(type(alone.value)) as raised, as_memory_error():
+        fail()
+    assert str(raised.value) == str(alone.value)
+
+
+def test_a_failed_kernel_of_cuda_is_no_lack_of_memory():
+    with pytest.raises(RuntimeError, match="EXECUTION_FAILED"), as_memory_error():
+        raise RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED")
