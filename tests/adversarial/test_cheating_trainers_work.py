@@ -203,13 +203,13 @@ async def test_poison_inside_the_tolerance_is_cleared_and_bends_few_signs(run_fa
 async def bent_signs(run, round_: int) -> tuple[float, float]:
     """The largest error of a tile, and the share of signs that honest work would not have sent."""
     honest = await honest_gradient(run, round_)
-    entry = run.members[MAL].here.state.store.load_residual(round_)
-    demo = run.settings.config.demo
-    without = judge.decayed(entry.before, demo)
+    store, demo = run.members[MAL].here.state.store, run.settings.config.demo
+    entry, shape = store.load_residual(round_), (len(honest), -1)
+    before = store.load_residual(entry.previous_round).u.reshape(shape)
+    without = judge.decayed(judge.after_included(before, demo), demo).reshape(entry.u.shape)
     bent = entry.u - without
     size = np.linalg.norm(honest, axis=(1, 2))
     error = (np.linalg.norm(bent - honest, axis=(1, 2)) / size).max()
-    shape = (len(honest), -1)
     sent = judge.top_k(entry.u.reshape(shape), demo.k)
     due = judge.top_k((without + honest).reshape(shape), demo.k)
     same = sum(len(signs_of(sent, t) & signs_of(due, t)) for t in range(len(honest)))

@@ -194,7 +194,7 @@ async def test_a_run_whose_members_keep_nothing_of_past_rounds_in_memory(run_fac
 
 HEAVY = {
     *("Replica.root", "Replica.rewind", "Replica.apply", "RoundState.save_weights"),
-    *("HonestWork.gradient", "HonestWork.propose", "HonestWork.encode"),
+    *("HonestWork.gradient", "HonestWork.propose", "HonestWork.encode", "_keep"),
     *("TokenData.sequences", "HonestWork.open_tiles", "or_none", "make_checkpoint"),
     *("HonestWitnessWork.judge", "HonestWitnessWork.sketch", "_measure"),
 }

@@ -296,7 +296,7 @@ class AuditDriver:
         for number, before, residual in made:
             submission = Submission(number, self.index, encode(audit.header), b"s", b"p")
             root = residual.tree.root
-            entry = ResidualEntry(number, before, bytes(32), root, residual.u, residual.u)
+            entry = ResidualEntry(number, before, bytes(32), root, residual.u)
             self.store.save_submission(submission, entry)
             self.state.archive.put(entry)
         self.state.archive.release(RoundIndex(previous))

@@ -203,17 +203,17 @@ class ResidualState:
             previous_round=self.momentum.previous,
             root_before=self.momentum.root,
             root_after=self.proposal.root,
-            before=host_array(self.momentum.matrix),
             u=self._on_host(self.proposal.u),
         )
 
     def resume(self, entry: ResidualEntry, k: int) -> None:
-        """Restore the residual of a stopped process: the entry's round is proposed."""
-        before = self._here(entry.before)
-        previous = RoundIndex(entry.previous_round)
-        self.momentum = Momentum(before, previous, Digest(entry.root_before))
-        if previous == NONE:
-            self.momentum = self._zero
+        """Restore the residual of a stopped process: the entry's round is proposed.
+
+        M is made again from the u before; where that is lost, it is declared zero.
+        """
+        previous, root = RoundIndex(entry.previous_round), Digest(entry.root_before)
+        before = _Before(RoundIndex(entry.round), previous, root, None)
+        self.momentum = self._zero if previous == NONE else self._restored(before)
         moved = Moved(self._here(entry.u), self._rule.decayed(self.carried()))
         root = Digest(entry.root_after)
         self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)

@@ -49,12 +49,12 @@ class Retention:
         """Return the most bytes on disk, beside the rounds of open audits and the event log.
 
         `weight_bytes` are those of all tensors, `payload_bytes` those of one payload; `capacity`
-        is the most members. Residuals are u and M around each submission of our own.
+        is the most members. Residuals are the u of each submission of our own.
         """
         # Beside those of the ring: the rounds before and after it, and the run's stored root.
         weights = (self.weights + 3 + NUM_CHECKPOINTS) * (weight_bytes + FILE_BYTES)
         # Beside those of the ring: the u that the oldest builds on, and those of a rewind.
-        residuals = (self.residuals + 3) * (2 * num_tiles * TILE_BYTES + FILE_BYTES)
+        residuals = (self.residuals + 3) * (num_tiles * TILE_BYTES + FILE_BYTES)
         each = NUM_COPIES * (payload_bytes + FILE_BYTES)
         return weights + residuals + (self.payloads + 1) * capacity * each
 

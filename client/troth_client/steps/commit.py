@@ -14,7 +14,7 @@ from troth_client.network.sends import Due, phase_left
 from troth_client.state.records import RoundPlan
 from troth_client.state.round_state import RoundState
 from troth_client.steps.transitions import advance_by
-from troth_client.storage.entries import Submission
+from troth_client.storage.entries import ResidualEntry, Submission
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
@@ -50,14 +50,19 @@ async def commit(
         state.events.emit("commit_skipped", round=plan.round, phase=view.run.phase.name)
         return
     if state.store.load_submission(plan.round) is None:
-        entry = state.residual.entry()
-        state.store.save_submission(submission, entry)
-        state.archive.put(entry)
+        state.archive.put(await state.runtime.compute(_keep, state, submission))
     await chain.send_while(
         lambda now: _is_awaited(chain, plan, now),
         partial(_send, chain, plan, view, header),
         left=phase_left,
     )
+
+
+def _keep(state: RoundState, submission: Submission) -> ResidualEntry:
+    """Put the submission and the u behind it on disk, a file as large as the model."""
+    entry = state.residual.entry()
+    state.store.save_submission(submission, entry)
+    return entry
 
 
 def _is_awaited(chain: RunChain, plan: RoundPlan, view: NetworkView) -> bool:

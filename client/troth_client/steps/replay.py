@@ -151,7 +151,8 @@ class Replay:
                     self.chain, self.submissions, view, replica.round, {}, is_patient=False
                 )
                 await apply(self.state, *found)
-            self.state.events.emit("replayed", round=replica.round, root=replica.root().hex())
+            root = await self.runtime.compute(replica.root)
+            self.state.events.emit("replayed", round=replica.round, root=root.hex())
             view = await self.chain.look()
         self.state.store.drop_after(replica.round)
         return replica.root()
@@ -249,7 +250,7 @@ class Replay:
             cursor = account.cursor
         state.replica.move_to(run.restart_round, cursor)
         state.residual.reset()
-        state.save_weights()
+        await self.runtime.compute(state.save_weights)
         state.events.emit("restarted", round=run.restart_round, root_round=run.restart_root_round)
 
     async def _go_to(self, view: NetworkView, target: Target) -> NetworkView:
@@ -319,7 +320,7 @@ async def check_root(replay: Replay, canonical: bytes) -> None:
             events.emit("replay_failed", round=round_, reason=str(error))
             break
         if replayed == canonical:
-            state.save_weights()
+            await state.runtime.compute(state.save_weights)
             events.emit("healed", round=round_, root=replayed.hex(), tensors=[], fetched_bytes=0)
             return
         events.emit("replay_differs", round=round_, canonical=canonical.hex(), own=replayed.hex())

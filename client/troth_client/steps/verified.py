@@ -37,13 +37,21 @@ async def load_verified(
     ]
     roots = await _roots_on_chain(chain, view, rounds)
     for round_ in reversed(rounds):
-        found = state.store.load_weights(round_) if round_ in roots else None
+        if round_ not in roots:
+            continue
+        found = await state.runtime.compute(state.store.load_weights, round_)
         if found is None or found.state_root != roots[round_]:
             continue
-        pieces = _sound_pieces(state, found)
-        if pieces is not None:
+        pieces = await state.runtime.compute(_pieces, state, found)
+        if pieces.root == found.state_root:
             take_up(state, view, found.tensors, pieces)
             return True
+        state.events.emit(
+            "state_damaged",
+            round=round_,
+            expected=found.state_root.hex(),
+            found=pieces.root.hex(),
+        )
     return False
 
 
@@ -97,16 +105,7 @@ async def _roots_on_chain(
     return {round_: root for round_, root in named.items() if root != ZERO_DIGEST}
 
 
-def _sound_pieces(state: RoundState, saved: WeightState) -> PieceList | None:
-    """Return the pieces of saved weights; None, with an event, if their root is another by now."""
-    name = StateName(saved.round, saved.cursor, state.config.config_hash())
-    found = pieces_of(saved.tensors, name)
-    if found.root == saved.state_root:
-        return found
-    state.events.emit(
-        "state_damaged",
-        round=saved.round,
-        expected=saved.state_root.hex(),
-        found=found.root.hex(),
+def _pieces(state: RoundState, saved: WeightState) -> PieceList:
+    return pieces_of(
+        saved.tensors, StateName(saved.round, saved.cursor, state.config.config_hash())
     )
-    return None

@@ -4,10 +4,10 @@ Owns: the fields, and the translation to records and back.
 Never: touches a file; `store.py` does.
 Next: `store.py`, then `sealed.py` for the bytes of a record.
 
-The residual is settled without a second write: the entry of round r holds u_r, and M from before
-the round. Once the chain shows the outcome, M is `after_included(u_r)` if r was
-included, and `before` if it was not. The same holds when a correction strikes r later (protocol
-sections 4 and 5.2).
+The residual is settled without a second write: the entry of round r holds u_r, and names the round
+that it builds on. Once the chain shows the outcome, M is made from u_r if r was included, and from
+the u before if it was not. The same holds when a correction strikes r later (protocol sections 4
+and 5.2).
 """
 
 from collections.abc import Mapping
@@ -58,17 +58,16 @@ class Submission:
 
 @dataclass(frozen=True)
 class ResidualEntry:
-    """DeMo's momentum around one's own submission of `round`.
+    """What DeMo's momentum became by one's own submission of `round`: u, float32 [tiles, 64, 64].
 
-    `before` and `u`: float32 [tiles, 64, 64]. `previous_round` and `root_before` are those of the
-    header; `root_after` is the residual root of u.
+    `previous_round` and `root_before` are those of the header: M was made from the u of that round.
+    `root_after` is the residual root of u.
     """
 
     round: int
     previous_round: int
     root_before: bytes
     root_after: bytes
-    before: Tiles
     u: Tiles
 
     def to_record(self) -> Record:
@@ -79,7 +78,7 @@ class ResidualEntry:
             "root_before": self.root_before.hex(),
             "root_after": self.root_after.hex(),
         }
-        return Record(fields, {"before": _fp32(self.before), "u": _fp32(self.u)})
+        return Record(fields, {"u": _fp32(self.u)})
 
     @classmethod
     def from_record(cls, record: Record) -> "ResidualEntry":
@@ -89,7 +88,6 @@ class ResidualEntry:
             _int(record, "previous_round"),
             _hex(record, "root_before"),
             _hex(record, "root_after"),
-            record.arrays["before"].astype(np.float32, copy=False),
             record.arrays["u"].astype(np.float32, copy=False),
         )
 

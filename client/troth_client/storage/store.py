@@ -105,7 +105,7 @@ class Store(Closable):
         return self._folder
 
     def save_submission(self, submission: Submission, residual: ResidualEntry) -> None:
-        """Keep one's own payload of a round, and the momentum around it, before it is sent.
+        """Keep one's own payload of a round, and the u behind it, before it is sent.
 
         Saving the same bytes again changes nothing. Raises StoreConflictError when other bytes of
         that round are there (the first commitment counts), DiskFullError.

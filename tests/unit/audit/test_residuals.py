@@ -30,8 +30,7 @@ def store(tmp_path, damaged):
 
 def entry(round_, previous=NONE):
     made = opened.residual(round_)
-    zero = np.zeros_like(made.u)
-    return ResidualEntry(round_, previous, bytes(32), made.tree.root, zero, made.u)
+    return ResidualEntry(round_, previous, bytes(32), made.tree.root, made.u)
 
 
 def propose(store, archive, round_, previous=NONE):

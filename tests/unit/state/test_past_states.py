@@ -143,14 +143,19 @@ def residual_state(store, limit):
     return ResidualState(Residual.of(RunConfig()), TILES, Undo(KEEP, K, store.load_residual, limit))
 
 
-def settle(state, store, round_, *, is_free):
-    """Propose, store and settle one included round."""
-    previous = NONE if round_ == 0 else round_ - 1
-    state.begin(previous)
+def propose(state, store, round_):
+    """Propose a round on the present momentum, and store it."""
+    state.begin(state.momentum.previous)
     source = torch.Generator().manual_seed(round_)
     proposal = state.propose(round_, torch.randn(TILES, 64, 64, generator=source), K)
     submission = Submission(round_, 0, b"header", bytes(64), b"payload")
     store.save_submission(submission, state.entry())
+    return proposal
+
+
+def settle(state, store, round_, *, is_free):
+    """Propose, store and settle one included round."""
+    proposal = propose(state, store, round_)
     state.settle(round_, proposal.root, is_free=is_free)
 
 
@@ -180,3 +185,43 @@ def test_a_momentum_whose_file_is_lost_is_declared_zero(store, damage):
     assert state.carried() is None
     assert state.momentum.previous == NONE
     assert state.momentum.root == state.zero_root
+
+
+@pytest.mark.parametrize("rounds", [1, 2, ROUNDS])
+@pytest.mark.parametrize("is_included", [False, True])
+def test_a_stopped_process_goes_on_with_the_same_momentum(store, rounds, is_included):
+    """It stopped after it had stored what it commits to. Only u is stored of each round."""
+    state, stopped = residual_state(store, 0), residual_state(store, 0)
+    for round_ in range(rounds):
+        settle(state, store, round_, is_free=True)
+    propose(state, store, rounds)
+    stopped.resume(store.newest_residual(), K)
+    assert stopped.momentum.previous == state.momentum.previous == rounds - 1
+    assert stopped.momentum.root == state.momentum.root
+    assert torch.equal(stopped.momentum.matrix, state.momentum.matrix)
+    for one in (state, stopped):
+        one.settle(rounds, one.proposal.root if is_included else None)
+    assert torch.equal(stopped.momentum.matrix, state.momentum.matrix)
+    assert torch.equal(propose(stopped, store, rounds + 1).u, propose(state, store, rounds + 1).u)
+
+
+def test_a_process_that_stopped_in_its_first_round_goes_on_from_zero(store):
+    propose(residual_state(store, 0), store, 0)
+    stopped = residual_state(store, 0)
+    stopped.resume(store.newest_residual(), K)
+    assert stopped.carried() is None
+    assert stopped.momentum.previous == NONE
+
+
+def test_a_stopped_process_whose_older_file_is_lost_keeps_its_proposal(store):
+    """M is declared zero. What was committed to can still become the momentum."""
+    state, stopped = residual_state(store, 0), residual_state(store, 0)
+    settle(state, store, 0, is_free=True)
+    proposal = propose(state, store, 1)
+    store.drop_residuals([1])
+    stopped.resume(store.newest_residual(), K)
+    assert stopped.carried() is None
+    for one in (state, stopped):
+        one.settle(1, proposal.root)
+    assert stopped.momentum.previous == 1
+    assert torch.equal(stopped.momentum.matrix, state.momentum.matrix)

@@ -66,7 +66,7 @@ def test_every_secret_of_a_participant_is_its_own(tmp_path):
     folder = tmp_path / "state"
     with Store(folder, Identity(b"r" * 32, b"o" * 32, b"c" * 32), pytest.fail) as store:
         tiles = np.zeros((1, 64, 64), np.float32)
-        residual = ResidualEntry(4, 3, b"a" * 32, b"b" * 32, tiles, tiles)
+        residual = ResidualEntry(4, 3, b"a" * 32, b"b" * 32, tiles)
         store.save_submission(Submission(4, 1, b"header", b"signature", b"payload"), residual)
         store.save_weights(WeightState(4, 0, b"s" * 32, {"w": np.zeros(3, np.float32)}))
         verdicts = VerdictStore(folder / "verdicts", store.salt_key, pytest.fail)

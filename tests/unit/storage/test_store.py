@@ -25,9 +25,9 @@ def submission(round_, index=3, fill=b"p"):
 
 def residual(round_, tiles=2):
     draw = np.random.default_rng(round_)
-    before, u = draw.normal(size=(2, tiles, 64, 64)).astype(np.float32)
+    u = draw.normal(size=(tiles, 64, 64)).astype(np.float32)
     u[0, 0, 0] = -0.0
-    return ResidualEntry(round_, NONE, b"b" * 32, b"a" * 32, before, u)
+    return ResidualEntry(round_, NONE, b"b" * 32, b"a" * 32, u)
 
 
 def weights(round_, size=1000):
@@ -80,7 +80,7 @@ def test_everything_comes_back_bit_for_bit_after_a_restart(open_store):
     assert found.previous_round == NONE
     assert found.root_before == b"b" * 32
     assert found.root_after == b"a" * 32
-    assert same_arrays({"b": found.before, "u": found.u}, {"b": expected.before, "u": expected.u})
+    assert same_arrays({"u": found.u}, {"u": expected.u})
     state = store.load_weights(7)
     assert state.round == 7
     assert state.cursor == 112
@@ -115,7 +115,7 @@ def test_a_residual_belongs_to_its_submission_and_is_fp32(open_store):
     with pytest.raises(ValueError, match="submission of 7, residual of 8"):
         store.save_submission(submission(7), residual(8))
     half = residual(7)
-    half = ResidualEntry(7, NONE, b"", b"", half.before.astype(np.float16), half.u)
+    half = ResidualEntry(7, NONE, b"", b"", half.u.astype(np.float16))
     with pytest.raises(TypeError, match="never bf16"):
         store.save_submission(submission(7), half)
     assert store.submission_rounds() == []
@@ -298,8 +298,7 @@ limit = int(sys.argv[2])
 for round_ in range(1, 100_000):
     if limit and round_ == 3:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    before, u = fill(round_, (8, 64, 64)), fill(-round_, (8, 64, 64))
-    entry = ResidualEntry(round_, 0, bytes(32), bytes(32), before, u)
+    entry = ResidualEntry(round_, 0, bytes(32), bytes(32), fill(-round_, (8, 64, 64)))
     store.save_submission(Submission(round_, 0, b"h%d" % round_, b"s", b"p" * 50_000), entry)
     store.save_weights(WeightState(round_, 0, bytes(32), {"w": fill(round_, 100_000)}))
     store.drop_before(round_ - 2)
