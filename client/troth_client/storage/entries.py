@@ -58,7 +58,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class ResidualEntry:
-    """What DeMo's momentum became by one's own submission of `round`: u, float32 [tiles, 64, 64].
+    """DeMo's momentum after one's own submission of `round`: u, float32 [tiles, 64, 64].
 
     `previous_round` and `root_before` are those of the header: M was made from the u of that round.
     `root_after` is the residual root of u.

@@ -214,7 +214,7 @@ def test_a_process_that_stopped_in_its_first_round_goes_on_from_zero(store):
 
 
 def test_a_stopped_process_whose_older_file_is_lost_keeps_its_proposal(store):
-    """M is declared zero. What was committed to can still become the momentum."""
+    """M is declared zero. The committed u can still become the momentum."""
     state, stopped = residual_state(store, 0), residual_state(store, 0)
     settle(state, store, 0, is_free=True)
     proposal = propose(state, store, 1)
