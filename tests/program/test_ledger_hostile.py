@@ -164,6 +164,17 @@ def test_a_forged_event_of_a_far_round_does_not_hide_the_honest_tail(
     assert {one.signature for one in found} >= {one.signature for one in later[:2]}
 
 
+def test_commits_without_any_event_before_them_are_a_gap(
+    driver: RoundDriver, entries: list[Entry]
+) -> None:
+    """Each fits anywhere in its round, so nothing contradicts them; `merge` called it success."""
+    commits = [one for one in entries if {name for name, _ in one.events} == {"PayloadCommitted"}]
+    assert len(commits) > 1
+    merging = Merging(head_of(driver).reader())
+    list(merging.entries([commits]))
+    assert merging.gap.startswith("the events with which a run begins are missing")
+
+
 class Paged(LyingRpc):
     """A node with short pages that counts what it lists. `forgets` what it may not know."""
 

@@ -8,7 +8,8 @@ Absorbed events carry numbers, so their order is known. Commits and attestations
 their round matters: they may stand anywhere before its close.
 
 Ledgers are read side by side, each up to its next close, and memory holds one stretch of each. Only
-where no ledger proves a stretch, all are read to their ends: an entry may stand at any place.
+where no ledger proves a stretch, all are read to their ends: an entry may stand at any place. Then
+memory holds what is left of all of them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Merging:
             elif not sum(one.read_to_end(self.reader) for one in open_ledgers):
                 break
         yield from self._tail(union)
-        if self.fold.next_sequence <= union.newest:
+        if not self.fold.next_sequence and union.newest < 0 and union.plain:
+            self.gap = "the events with which a run begins are missing, and later ones are here"
+        elif self.fold.next_sequence <= union.newest:
             self.gap = (
                 f"what follows event {self.fold.next_sequence - 1} is missing or false, and later"
                 f" events are here, up to number {union.newest}"
