@@ -14,6 +14,7 @@ pytestmark = pytest.mark.processes
 PORT = 9_000
 BITS = 4_000_000
 NUM_BYTES = 500_000
+ETHERNET_BYTES = 1_514
 
 
 @pytest.fixture
@@ -51,6 +52,21 @@ def test_a_cable_keeps_its_rate_and_a_partition_cuts_members_but_not_the_host(tm
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
     assert [name for name in names if name in listed.stdout] == []
     assert not Path("/sys/class/net", names[0].split("-")[0]).exists()
+
+
+@pytest.mark.usefixtures("permitted")
+def test_each_frame_is_counted_with_headers_of_its_own(tmp_path):
+    """Packets of 64 kB passed as one frame: 4 % of the bytes were missing above 10 Mbit/s."""
+    with Namespaces(2, 60_000_000) as network:
+        ready = tmp_path / "ready"
+        serving = Serving(network.address(0), PORT, NUM_BYTES, ready)
+        with Fleet(run_housed, [Housed(network.name(0), act, serving)]):
+            wait_for(ready.exists)
+            fetch(network, 1, network.address(0), tmp_path / "one")
+        cable = Path("/sys/class/net", f"{network.name(0).split('-')[0]}o0", "statistics")
+        num_bytes = int((cable / "rx_bytes").read_text())
+        assert num_bytes > 1.03 * NUM_BYTES
+        assert num_bytes <= ETHERNET_BYTES * int((cable / "rx_packets").read_text())
 
 
 def act_here(network, path) -> str:

@@ -1,6 +1,6 @@
 """Time several ways of doing the same, in turns: what disturbs one disturbs all.
 
-Owns: repetitions and medians, and what the rest of the machine did. Never: a ratio or a table.
+Owns: repetitions and medians, and how busy the machine was. Never: a ratio or a table.
 Next: `parts.py`.
 """
 

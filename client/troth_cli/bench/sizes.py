@@ -10,8 +10,12 @@ from typing import Final
 
 Shapes = Mapping[str, tuple[int, ...]]
 
+FIXED_BYTES: Final = 500_000_000
+"""The memory that no size changes: libraries, and the two processes of the all-reduce."""
 COPIES: Final = 14
 """Fp32 copies of the model that a measurement holds: weights, gradients and momenta of all ways."""
+COPIES_PER_PEER: Final = 0.95
+"""Those that the released DeMo takes more for each payload, decoded over its tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,10 @@ class Size:
         per_layer = 4 * self.width**2 + 3 * self.width * self.inner + 2 * self.width
         return self.words * self.width + self.width + self.layers * per_layer
 
-    @property
-    def num_bytes(self) -> int:
-        """The memory of a measurement of this size, roughly."""
-        return COPIES * 4 * self.num_parameters
+    def num_bytes(self, peers: int) -> int:
+        """Return the memory of a measurement with so many payloads, rather too much."""
+        copies = COPIES + COPIES_PER_PEER * peers
+        return FIXED_BYTES + int(copies * 4 * self.num_parameters)
 
 
 SIZES: Final[Mapping[str, Size]] = {

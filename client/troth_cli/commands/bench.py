@@ -95,6 +95,7 @@ def bench(options: BenchOptions, output: Output) -> None:
         from troth_client.runtime.files import atomic_write
 
     torch.set_num_threads(options.threads)
+    before = load()
     found = list(_measured(sizes, options, output))
     if not found:
         raise InputError(
@@ -108,7 +109,7 @@ def bench(options: BenchOptions, output: Output) -> None:
         "k": options.k,
         "peers": options.peers,
         "repeats": options.repeats,
-        "load": load(),
+        "load": before,
     }
     notes = [(f"{one.size} {one.device}", one.kernels) for one in found]
     output.result(
@@ -129,9 +130,12 @@ def _measured(
     names = [options.device] if options.device else ["cpu", *_cuda()]
     for device in (choose_device(name).torch for name in names):
         for name, size in sizes.items():
-            room = _room_bytes(device)
-            if size.num_bytes > room:
-                output.warn(f"{name} is left out: it takes {size.num_bytes} bytes, {room} are here")
+            room, needed = _free_bytes(device), size.num_bytes(options.peers)
+            if needed > room:
+                output.warn(
+                    f"{name} is left out: it takes {needed / 1e9:.1f} GB with {options.peers}"
+                    f" peers, and {room / 1e9:.1f} GB are free"
+                )
                 continue
             plan = Plan(options.k, options.peers, options.repeats, device)
             made = Bench(size, plan)
@@ -161,9 +165,9 @@ def _cuda() -> list[str]:
     return ["cuda"] if torch.cuda.is_available() else []
 
 
-def _room_bytes(device: "torch.device") -> int:
+def _free_bytes(device: "torch.device") -> int:
     import torch
 
-    from troth_client.participant.measuring import room_bytes
+    from troth_client.participant.measuring import free_bytes
 
-    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else room_bytes()
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else free_bytes()

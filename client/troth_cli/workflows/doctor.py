@@ -103,10 +103,11 @@ def _disk(state: Path) -> CheckResult:
     """Write some megabytes beside the state folder, time it, and remove them."""
     folder = next((one for one in (state, *state.parents) if one.exists()), state)
     probe = folder / f".troth-doctor-{secrets.token_hex(8)}.tmp"
+    data = os.urandom(PROBE_BYTES)  # before the clock runs: it is slower than many disks
     try:
         began = time.perf_counter()
         with probe.open("xb") as stream:
-            stream.write(os.urandom(PROBE_BYTES))
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         rate = PROBE_BYTES / max(time.perf_counter() - began, 1e-6)

@@ -163,10 +163,11 @@ def check_verdict(candidate: Candidate, found: Measured) -> CheckResult:
     """Compare a judgement with the window for verdicts, while this machine may be training."""
     if not candidate.role & Role.WITNESS:
         return untested("a trainer takes no seat")
-    seconds = found.judgement_seconds
-    seconds += found.payload_seconds if candidate.role & Role.TRAINER else 0.0
+    what, seconds = "a judgement", found.judgement_seconds
+    if candidate.role & Role.TRAINER:
+        what, seconds = "a judgement after a payload", seconds + found.payload_seconds
     slots = candidate.view.run.params.verdict_commit_slots
-    return _within("a judgement", seconds, candidate.tempo.slot, slots)
+    return _within(what, seconds, candidate.tempo.slot, slots)
 
 
 @when_measured

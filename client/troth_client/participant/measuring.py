@@ -55,6 +55,7 @@ _NO_JUROR: Final = (
     "No --micro-batch changes what jurors compute. Use a machine with more memory, or"
     " --role trainer, which sits in no jury."
 )
+_STATUS: Final = Path("/proc/self/status")
 _CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 Clock = Callable[[], float]
 
@@ -210,7 +211,7 @@ def peak_bytes() -> int:
 
     `getrusage` also counts what Linux had of the process that started this one.
     """
-    found = _of_status("VmHWM")
+    found = _kibibytes(_STATUS, "VmHWM")
     if found is not None:
         return found
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -219,14 +220,14 @@ def peak_bytes() -> int:
 
 def resident_bytes() -> int:
     """Return the memory that this process has now; where the system does not say, its peak."""
-    found = _of_status("VmRSS")
+    found = _kibibytes(_STATUS, "VmRSS")
     return peak_bytes() if found is None else found
 
 
-def _of_status(name: str) -> int | None:
-    """Return the bytes that Linux shows under a name; None elsewhere."""
+def _kibibytes(path: Path, name: str) -> int | None:
+    """Return the bytes that Linux shows under a name in one of its files; None elsewhere."""
     try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return None
     found = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
@@ -241,6 +242,12 @@ def room_bytes() -> int:
     except OSError:
         return machine
     return min(machine, int(limit)) if limit.isdecimal() else machine
+
+
+def free_bytes() -> int:
+    """Return the memory that processes may still have; where Linux does not say, all of it."""
+    free = _kibibytes(Path("/proc/meminfo"), "MemAvailable")
+    return room_bytes() if free is None else min(free, room_bytes())
 
 
 @contextlib.contextmanager

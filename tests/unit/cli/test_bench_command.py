@@ -2,6 +2,7 @@
 
 import json
 import math
+import subprocess
 import sys
 
 import numpy as np
@@ -28,6 +29,8 @@ BESIDE = {
     "sketch": set(),
 }
 CPU = torch.device("cpu")
+LIBRARIES = 400_000_000
+"""What a process holds before it measures: PyTorch, Numba, the client."""
 LIMIT = 4_000
 """Bytes of a file: more than the processes of the all-reduce need, less than a picture has."""
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -115,11 +118,33 @@ def test_bad_options_are_refused_with_what_is_possible(cli, options, expected):
 
 
 def test_a_size_that_does_not_fit_is_left_out(cli, monkeypatch):
-    monkeypatch.setattr("troth_client.participant.measuring.room_bytes", lambda: 10**6)
+    monkeypatch.setattr("troth_client.participant.measuring.free_bytes", lambda: 10**6)
     done = cli("bench", "--sizes", "1M", "--device", "cpu")
     assert done.code == 1
-    assert "1M is left out" in done.err
+    assert "1M is left out: it takes 0.6 GB with 8 peers, and 0.0 GB are free" in done.err
     assert "--sizes 1M" in done.err
+
+
+MEASURE = """
+import sys, torch
+from troth_cli.bench.parts import Bench, Plan
+from troth_cli.bench.sizes import SIZES
+from troth_client.participant.measuring import peak_bytes
+torch.set_num_threads(1)
+peers = int(sys.argv[1])
+for _part in Bench(SIZES["7M"], Plan(8, peers, 1, torch.device("cpu"))).parts():
+    pass
+print(peak_bytes(), SIZES["7M"].num_bytes(peers))
+"""
+
+
+@pytest.mark.long(reason="measures in processes of its own; the sums are arithmetic")
+@pytest.mark.parametrize("peers", [2, 64])
+def test_a_measurement_takes_no_more_memory_than_is_asked_for(peers):
+    command = [sys.executable, "-c", MEASURE, str(peers)]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    taken, asked = (int(word) for word in found.stdout.split())
+    assert asked / 2 < taken < asked + LIBRARIES
 
 
 def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured(cli, tmp_path):
