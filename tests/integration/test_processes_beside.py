@@ -1,4 +1,4 @@
-"""What runs beside a participant as a process: an error there ends it, and is told."""
+"""Errors of what runs beside a participant as a process: each ends it, and is told."""
 
 import asyncio
 
