@@ -38,6 +38,7 @@ async def test_a_slow_judge_misses_no_attestation_and_is_in_time_with_its_verdic
     assert_one_root_per_round(run)
     assert len(events_of(run, SLOW, "attested")) == 6
     assert len(events_of(run, SLOW, "judged")) >= 2, "it did judge meanwhile"
+    assert hourglass.num_turned >= 2, "and took its time"
     assert sum(entry.strikes for entry in view.entries) == 0
     stake = run.settings.chain.min_stake_lamports
     assert [entry.stake for entry in view.entries[:5]] == [stake] * 5, "no seat was silent"

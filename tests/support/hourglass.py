@@ -6,6 +6,7 @@ Next: runs.py for the runs.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from solders.pubkey import Pubkey
@@ -19,6 +20,7 @@ class Hourglass:
     """Futures that are done so many slots after they were asked for."""
 
     def __init__(self, chain: Chain) -> None:
+        self.num_turned = 0
         self._chain = chain
         self._due: list[tuple[int, asyncio.Future[None]]] = []
         chain.observers.append(self)
@@ -32,6 +34,7 @@ class Hourglass:
         """Only slots count."""
 
     def turned(self, slots: int) -> "asyncio.Future[None]":
+        self.num_turned += 1
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._due.append((self._chain.slot + slots, future))
         return future
@@ -52,6 +55,13 @@ class SlowRuntime:
         return getattr(self._runtime, name)
 
     async def compute(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if getattr(function, "__func__", function) is self._slow:
+        # A judge computes a partial function inside another one, which watches it.
+        if any(_called(one) is self._slow for one in (function, *args)):
             await self._runtime.wait_for_others(self._hourglass.turned(self._slots))
         return await self._runtime.compute(function, *args, **kwargs)
+
+
+def _called(function: Any) -> Any:
+    """Return the function that a partial function or a method calls in the end."""
+    inner = function.func if isinstance(function, partial) else function
+    return getattr(inner, "__func__", inner)

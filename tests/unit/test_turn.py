@@ -133,6 +133,51 @@ async def test_a_turn_that_is_given_is_not_taken_by_a_newcomer(line):
     assert line.had == ["b", "c"]
 
 
+class Slow(SteppedRuntime):
+    """Stepped time, in which a computation takes until the test lets it end."""
+
+    def __init__(self, advance):
+        super().__init__(advance)
+        self.end = asyncio.get_running_loop().create_future()
+
+    async def compute(self, function, *args):
+        await self.wait_for_others(self.end)
+        return await super().compute(function, *args)
+
+
+async def test_slots_pass_while_the_computation_of_a_cancelled_holder_goes_on(line):
+    """It counts as a task of its own: a stepped run that waited for it would never end."""
+    runtime = line.runtime = Slow(line.advance)
+    runtime.join()
+
+    async def compute():
+        async with line.take():
+            await line.turn.compute(runtime, line.had.append, "a")
+
+    holder = runtime.start(compute(), "a")
+    await settle()
+    await end(holder)
+    (waiting,) = await line.start("b")
+    async with asyncio.timeout(10):
+        await runtime.wait()
+    assert line.slots == 1
+    assert line.had == []
+    runtime.end.set_result(None)
+    await settle()
+    assert line.had == ["a", "b"]
+    line.release.set()
+    await waiting
+
+
+async def test_a_computation_gives_what_the_runtime_gives_and_raises_what_it_raises(line):
+    async with line.take():
+        assert await line.turn.compute(line.runtime, max, 3, 7) == 7
+        with pytest.raises(ZeroDivisionError):
+            await line.turn.compute(line.runtime, divmod, 1, 0)
+    await line.start("a")
+    assert line.had == ["a"]
+
+
 async def test_a_failure_inside_gives_the_turn_back(line):
     with pytest.raises(OSError, match="disk full"):
         async with line.take():

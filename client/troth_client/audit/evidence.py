@@ -181,21 +181,22 @@ async def _recomputed(
     witness: Witness, audit: AuditView, evidence: Evidence, *, in_reference: bool
 ) -> OwnGradient:
     runtime, kept, work = witness.chain.runtime, witness.audits.kept, witness.work
+    turn = witness.audits.turn
     # Two recomputations at once would each take twice as long.
-    async with witness.audits.turn.take(runtime):
+    async with turn.take(runtime):
         begun = runtime.seconds()
         load = partial(kept.load, audit.round, audit.canonical_root)
-        saved = await runtime.compute(or_none, witness, audit, load)
+        saved = await turn.compute(runtime, or_none, witness, audit, load)
         if saved is None:
             return OwnGradient(Own(None))
         ids = await assigned_sequences(witness, audit, evidence.header, saved.cursor)
         read = partial(witness.state.data.sequences, ids)
-        batch = await runtime.compute(or_none, witness, audit, read)
+        batch = await turn.compute(runtime, or_none, witness, audit, read)
         if batch is None:
             return OwnGradient(Own(None))
         function = work.reference_gradient if in_reference else work.gradient
         compute = partial(function, saved.tensors, batch)
-        tiles = await runtime.compute(or_none, witness, audit, compute)
+        tiles = await turn.compute(runtime, or_none, witness, audit, compute)
         tracker = witness.audits.tracker
         params = tracker.view.run.params
         window = params.jury_commit_slots if in_reference else params.verdict_commit_slots

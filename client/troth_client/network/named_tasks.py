@@ -7,8 +7,8 @@ Never: knows what they do. Next: `participant/audits.py`, `participant/housekeep
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Hashable
-from typing import Any
+from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping
+from typing import Any, TypeVar
 
 from troth_client.network.chain import RunChain
 from troth_client.network.watch import RPC_FAILURES
@@ -16,6 +16,7 @@ from troth_client.runtime.base import end
 from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.train.memory import TRYING, give_back
 
+T = TypeVar("T")
 Work = Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -77,3 +78,23 @@ class NamedTasks:
         if name not in self._short:
             self._short.add(name)
             self._chain.events.emit("out_of_memory", reason=first_line(error), advice=TRYING)
+
+
+async def run_beside(
+    chain: RunChain, work: Coroutine[Any, Any, T], others: Mapping[str, Work]
+) -> T:
+    """Return the result of the work; the others are under way beside it and end with it.
+
+    One of them that has ended begins again at the next look. Raises what the work raises, and what
+    `NamedTasks.until` raises of the others: that ends the work.
+    """
+    tasks, doing = NamedTasks(chain, "beside"), chain.runtime.start(work, "work")
+    try:
+        while not doing.done():
+            for name, other in others.items():
+                tasks.start(name, other)
+            await tasks.until(doing, chain.watch.upcoming())
+        return doing.result()
+    finally:
+        await end(doing)
+        await tasks.close()

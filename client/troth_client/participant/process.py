@@ -9,11 +9,11 @@ import asyncio
 import contextlib
 import os
 import random
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from solders.keypair import Keypair
@@ -28,6 +28,7 @@ from troth_client.data.shards import TokenData
 from troth_client.member import Member
 from troth_client.model.device import Device, choose_device
 from troth_client.network.chain import OUTSIDE, Identity
+from troth_client.network.named_tasks import Work, run_beside
 from troth_client.network.rpc_events import RpcEvents
 from troth_client.participant.assembly import (
     EarlyParts,
@@ -131,7 +132,8 @@ async def participate(
         threads = settings.num_threads or os.cpu_count()
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
         runtime = ProcessRuntime(settings.poll_seconds)
-        pushes = stack.enter_context(_pushes(settings, owner.at.run))
+        urls = [websocket_url(url) for url in dict.fromkeys(settings.rpc_urls)]
+        pushes = RunPushes(urls, owner.at.run)
         made = Ports(
             chain,
             transport,
@@ -148,11 +150,12 @@ async def participate(
         load = partial(_load, settings, run, early, ports, hashers)
         member = await tell_while(early, lambda: asyncio.to_thread(load))
         member.chain.funds.bound_by(settings.session_lamports)
-        supervisor = await _enter(owner, settings, member)
+        following: dict[str, Work] = {"pushes": pushes.follow}
+        supervisor = await _enter(owner, settings, member, following)
         if known is not None:
             await announce(owner, announced, transport.endpoint, events)
-        stack.enter_context(_kept_funded(settings, owner, session.pubkey(), events))
-        view = await _interruptible(supervisor.member, supervisor.run)
+        others = following | _funding(settings, owner, session.pubkey(), events)
+        view = await _interruptible(supervisor.member, supervisor.run, others)
         return await _end(supervisor.member, settings, view)
 
 
@@ -160,7 +163,7 @@ async def _end(member: Member, settings: ParticipantSettings, view: NetworkView)
     """Complete the ledger, export the weights, and offer them: that may take long."""
     await complete_ledger(member, settings.ledger)
     end = conclude(member, settings, view)
-    await _interruptible(member, Checkpoints(member).complete)
+    await _interruptible(member, Checkpoints(member).complete, {})
     return end
 
 
@@ -176,26 +179,16 @@ def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> Coord
     )
 
 
-@contextlib.contextmanager
-def _pushes(settings: ParticipantSettings, run: Pubkey) -> Iterator[RunPushes]:
-    """Subscribe to the run inside the block, at the first RPC node that has websockets."""
-    urls = [websocket_url(url) for url in dict.fromkeys(settings.rpc_urls)]
-    pushes = RunPushes(urls, run)
-    following = asyncio.create_task(pushes.follow())
-    try:
-        yield pushes
-    finally:
-        following.cancel()
-
-
-async def _enter(owner: Owner, settings: ParticipantSettings, member: Member) -> Supervisor:
+async def _enter(
+    owner: Owner, settings: ParticipantSettings, member: Member, following: Mapping[str, Work]
+) -> Supervisor:
     """Return the member at work under its index; a newcomer fetches and replays, then deposits."""
     chain, endpoint = member.chain, member.submissions.transport.endpoint
     view = await _patiently(settings, partial(owner.client.read_run, owner.at.run))
     is_given = member.state.config.has_given_start  # then the weights are a stranger's
     is_late = chain.index == OUTSIDE and (view.round > 0 or is_given)
     if is_late:
-        await _interruptible(member, Supervisor(member).arrive)
+        await _interruptible(member, Supervisor(member).arrive, following)
     joining = partial(join, owner, settings, chain.identity.session, endpoint)
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
@@ -253,21 +246,15 @@ def _read_start(folder: Path, config: RunConfig) -> Weights:
     return read_start(folder, config.model).weights
 
 
-@contextlib.contextmanager
-def _kept_funded(
+def _funding(
     settings: ParticipantSettings, owner: Owner, session: Pubkey, events: EventSink
-) -> Iterator[None]:
-    """Keep the session key and the stake large enough inside the block."""
+) -> dict[str, Work]:
+    """Return what keeps the session key and the stake large enough, by name."""
     full, limit = settings.session_lamports, settings.refill_lamports
     funding = SessionFunding(owner, limit, events, session, full)
     keeping = StakeKeeping(owner, settings.top_up_lamports, events)
     seconds = FUNDING_POLLS * settings.poll_seconds
-    watching = [asyncio.create_task(one.watch(seconds)) for one in (funding, keeping)]
-    try:
-        yield
-    finally:
-        for one in watching:
-            one.cancel()
+    return {"session": partial(funding.watch, seconds), "stake": partial(keeping.watch, seconds)}
 
 
 def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash: bytes) -> Exchange:
@@ -348,9 +335,14 @@ def _device(settings: ParticipantSettings) -> Device:
     return choose_device(settings.device, settings.microbatch_sequences)
 
 
-async def _interruptible(member: Member, work: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of the work; the first signal asks it to stop, the second cancels it."""
-    following = asyncio.ensure_future(work())
+async def _interruptible(
+    member: Member, work: Callable[[], Coroutine[Any, Any, T]], others: Mapping[str, Work]
+) -> T:
+    """Return the result of the work, which others run beside.
+
+    The first signal asks it to stop, the second cancels it.
+    """
+    following = asyncio.ensure_future(run_beside(member.chain, work(), others))
     num_signals = 0
 
     def stop() -> None:

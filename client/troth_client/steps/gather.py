@@ -39,6 +39,7 @@ async def gather(
             handing.offer()
             under_way: list[asyncio.Future[Any]] = [*collection.under_way, *handing.under_way]
             await chain.runtime.wait(under_way)
+            handing.take()
             collection.take()
             view = await chain.recent()
             is_complete = collection.is_complete and not handing.is_owed
@@ -62,8 +63,8 @@ class _Handing:
 
     @property
     def under_way(self) -> list["asyncio.Task[None]"]:
-        """The offers that have not ended."""
-        return [offer for offer in self._offers.values() if not offer.done()]
+        """The offers that were not taken in yet."""
+        return list(self._offers.values())
 
     @property
     def is_owed(self) -> bool:
@@ -74,10 +75,15 @@ class _Handing:
     def offer(self) -> None:
         """Offer again what is not out yet, each box by itself."""
         for at, box in enumerate(self._boxes):
-            before = self._offers.get(at)
-            if box.is_empty or (before is not None and not before.done()):
-                continue
-            self._offers[at] = asyncio.create_task(box.offer())
+            if not box.is_empty and at not in self._offers:
+                self._offers[at] = asyncio.create_task(box.offer())
+
+    def take(self) -> None:
+        """Take in the offers that have ended; raise what is no holder's fault: our disk's."""
+        for at, offer in list(self._offers.items()):
+            if offer.done():
+                del self._offers[at]
+                offer.result()
 
 
 class _Collection:

@@ -6,11 +6,9 @@ Never: takes a byte that is not under the root, or decides that replay is not en
 does. Next: `checkpoint/fetch.py`.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
 
 import numpy as np
 
@@ -24,8 +22,8 @@ from troth_client.model.init import initial_weights
 from troth_client.model.shapes import trainable_shapes
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import DisputedError, LaggingError, StoppedError, TooSlowError
+from troth_client.network.named_tasks import run_beside
 from troth_client.network.submissions import Submissions
-from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import has_dispersed
@@ -69,8 +67,8 @@ class Restore:
             self._check_dispute()
             await check_roots(self.chain.client, self.chain.at.run, wanted.round)
             try:
-                with self._remembering(wanted.round):
-                    loaded = await self._checkpoint(wanted)
+                remember = {"round log": partial(self._remember, wanted.round)}
+                loaded = await run_beside(self.chain, self._checkpoint(wanted), remember)
             except FolderInUseError:  # it is being made here, from our own weights
                 view = await self.chain.watch.next()
                 continue
@@ -221,23 +219,10 @@ class Restore:
         if self.state.stop.is_set():
             raise StoppedError(self.state.replica.round, [])
 
-    @contextlib.contextmanager
-    def _remembering(self, first: int) -> Iterator[None]:
-        """Keep the accounts of the rounds from `first` on in the log, while the ring moves on."""
-        remembering = self.chain.runtime.start(self._remember(first), "round log")
-        try:
-            yield
-        finally:
-            remembering.cancel()
-
-    async def _remember(self, first: int) -> NoReturn:
-        chain, view = self.chain, self.chain.watch.latest
-        while True:
-            try:
-                await chain.log.follow(chain.read_rounds, view, first)
-            except RPC_FAILURES as error:  # a fetch is long: later looks read what is missing
-                chain.watch.report(error)
-            view = await chain.watch.next()
+    async def _remember(self, first: int) -> None:
+        """Keep the rounds from `first` on in the log: a fetch is long, and the ring moves on."""
+        chain = self.chain
+        await chain.log.follow(chain.read_rounds, chain.watch.latest, first)
 
 
 def _read(folder: CheckpointFolder, wanted: CommittedState) -> Loaded | None:

@@ -276,7 +276,7 @@ async def test_the_window_that_ends_first_has_the_first_turn(driver):
     assert [one["target"] for one in driver.named("judged")] == [3, INDEX, 2]
 
 
-async def test_a_duty_that_is_ended_gives_its_turn_to_the_next(driver):
+async def test_a_duty_that_is_ended_gives_its_turn_to_the_next_when_its_thread_has_ended(driver):
     gate = Gate(driver)
     driver.holders = Holders(AUDIT.data, AUDIT.data)
     await begin(driver)
@@ -284,9 +284,10 @@ async def test_a_duty_that_is_ended_gives_its_turn_to_the_next(driver):
     assert gate.num_begun == 1
     driver.node.audits = [seated()]
     await driver.look(view_at(FROZEN_AT + 2, sequence=2))
-    assert gate.num_begun == 2
+    assert gate.num_begun == 1
     gate.open.set()
     await settle()
+    assert gate.num_begun == 2
     assert [one["target"] for one in driver.named("judged")] == [INDEX]
 
 
