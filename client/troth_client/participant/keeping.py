@@ -28,7 +28,7 @@ class Keeping(ABC):
 
     Each addition is the event `ADDED`. One that fails (a limit that is too small, an owner without
     money, an RPC node that does not answer) is reported once per reason as `FAILED`, and tried
-    again. An addition counts from its signature on, whatever the nodes say about it: they may hide
+    again. An addition counts from its signature on, whatever RPC nodes say about it: they may hide
     that it landed.
     """
 

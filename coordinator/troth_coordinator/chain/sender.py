@@ -134,8 +134,8 @@ class Sender:
     ) -> ConfirmedTransaction:
         """Send one transaction and wait until it is confirmed. The first signer pays.
 
-        Once `watch` says that it is not due any more, it is neither repeated nor signed anew. What
-        pays again if it lands again takes `Once`: a node may hide the first landing.
+        Once `watch` says that it is not due any more, it is neither repeated nor signed anew. A
+        payment that lands twice pays twice, and an RPC node may hide the first: `Once` prevents it.
         Raises ProgramRefusedError, InsufficientFundsError, TransactionFailedError and the like for
         a transaction that cannot succeed, BlockhashExpiredError when no attempt landed,
         UnconfirmedError when nothing can be known, MissingSignerError and TransactionTooLargeError

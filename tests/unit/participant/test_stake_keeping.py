@@ -108,7 +108,7 @@ async def test_without_a_limit_nothing_is_asked():
 
 
 async def test_a_top_up_that_no_node_confirms_counts():
-    """Its node hides that it landed, and shows the stake of before: no limit of top-ups holds."""
+    """The node hides that they landed, and shows the stake of before."""
     owner = Owner(stake=KEEP - 100)
     owner.hides = True
     one = keeping(owner, MIN)
