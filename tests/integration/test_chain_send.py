@@ -11,6 +11,7 @@ from support.chain import PROGRAM, SOL, World, key
 from support.faulty_rpc import Faults, always, first
 
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.chain.attempts import Once
 from troth_coordinator.chain.errors import (
     BlockhashExpiredError,
     ChainError,
@@ -135,6 +136,32 @@ async def test_a_transaction_that_never_lands():
     assert world.balance(BOB) == 0
 
 
+async def test_a_payment_under_one_signature_is_made_once_whatever_the_node_hides():
+    world = World(faults=Faults(blind=always), slots_per_sleep=40)
+    alice, once = world.wallet("alice"), Once()
+    with pytest.raises(BlockhashExpiredError, match="1 attempts, none landed"):
+        await world.client.send([pay(alice)], [alice], once)
+    assert len(set(world.rpc.sent)) == 1
+    assert once.is_signed
+    assert world.balance(BOB) == SOL
+
+
+async def test_one_signature_is_repeated_until_it_lands():
+    world = World(faults=Faults(lose=first(2)))
+    alice = world.wallet("alice")
+    sent = await world.client.send([pay(alice)], [alice], Once())
+    assert world.rpc.sent == [sent.signature] * 3
+    assert world.balance(BOB) == SOL
+
+
+async def test_what_fails_before_it_is_signed_was_not_signed():
+    world, once = World(faults=Faults(hashless=always)), Once()
+    alice = world.wallet("alice")
+    with pytest.raises(RpcUnreachableError):
+        await world.client.send([pay(alice)], [alice], once)
+    assert not once.is_signed
+
+
 async def test_a_chain_that_stands_still():
     world = World(faults=Faults(lose=always), slots_per_sleep=0)
     alice = world.wallet("alice")
@@ -215,6 +242,9 @@ class Bystander:
     is_due: bool = True
     window_left: int | None = None
     wants_record: bool = False
+
+    def may_sign(self):
+        return True
 
     def waiting(self, _state):
         pass

@@ -8,8 +8,9 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
-from troth_coordinator.chain.errors import RpcUnreachableError
-from troth_coordinator.chain.rpc import Status, TransactionRecord
+from troth_coordinator.chain.errors import RpcUnreachableError, TransactionRejectedError
+from troth_coordinator.chain.failure import TransactionFailure
+from troth_coordinator.chain.rpc import Account, Status, TransactionRecord
 from troth_localnet.direct import DirectRpc
 from troth_localnet.svm import Chain
 
@@ -43,6 +44,9 @@ class Faults:
     - raw: preflight is skipped.
     - forget: no records.
     - unpriced: recent fees are not known.
+    - refuse: the bytes arrive, and the node says that it refused them.
+    - hashless: no blockhash is known.
+    - past: accounts are shown as they were when they were first read.
     """
 
     lose: Fault = never
@@ -55,6 +59,9 @@ class Faults:
     raw: Fault = never
     forget: Fault = never
     unpriced: Fault = never
+    refuse: Fault = never
+    hashless: Fault = never
+    past: Fault = never
     num_calls: dict[str, int] = field(default_factory=dict)
 
     def strikes(self, name: str) -> bool:
@@ -70,6 +77,7 @@ class FaultyRpc(DirectRpc):
         super().__init__(chain)
         self.faults = faults or Faults()
         self.sent: list[Signature] = []
+        self._first_read: dict[Pubkey, Account | None] = {}
 
     async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
         signature = VersionedTransaction.from_bytes(raw).signatures[0]
@@ -82,6 +90,8 @@ class FaultyRpc(DirectRpc):
         await super().send(raw, skip_preflight=skip)
         if self.faults.strikes("cut"):
             raise RpcUnreachableError("faulty", "the answer was lost")
+        if self.faults.strikes("refuse"):
+            raise TransactionRejectedError(TransactionFailure("InsufficientFundsForFee"))
         return signature
 
     async def statuses(
@@ -99,7 +109,17 @@ class FaultyRpc(DirectRpc):
     async def latest_blockhash(self) -> tuple[Hash, int]:
         if self.faults.strikes("stale"):
             return Hash.hash(b"long gone"), self.chain.height - 1
+        if self.faults.strikes("hashless"):
+            raise RpcUnreachableError("faulty", "no blockhash")
         return await super().latest_blockhash()
+
+    async def get_accounts(self, addresses: Sequence[Pubkey]) -> tuple[int, list[Account | None]]:
+        slot, found = await super().get_accounts(addresses)
+        for address, account in zip(addresses, found, strict=True):
+            self._first_read.setdefault(address, account)
+        if self.faults.strikes("past"):
+            found = [self._first_read[address] for address in addresses]
+        return slot, found
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
         if self.faults.strikes("forget"):

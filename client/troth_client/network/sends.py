@@ -56,6 +56,10 @@ class Follower:
             return None
         return self.due.left(self.view())
 
+    def may_sign(self) -> bool:
+        """Let it be signed anew: the program takes what a participant sends once."""
+        return True
+
     def waiting(self, state: SendState) -> None:
         """Report a send that is not confirmed yet; the log gets it at 1, 2, 4, 8, ... tries."""
         before, self.last = self.last, state

@@ -8,6 +8,7 @@ included.
 Never: touches a tensor with unchecked bytes. Next: `steps/gather.py`, which decides for how long.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -37,7 +38,7 @@ from troth_coordinator.rules.view import NetworkView, RoundView, Status
 LIVING = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
 """Statuses in which a participant serves what others ask for."""
 REREAD_SLOTS = 64
-"""An endpoint that was read so many slots ago is read again."""
+"""An endpoint is read again so many slots after the last attempt."""
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class Submissions:
 
     `random` orders the holders. `relays` are hubs and object stores: they are asked, and pushed to,
     beside the members. `endpoints_of` caches the owner and address of each index, `read_at` the
-    slot at which it was read.
+    slot of the last attempt to read it.
     """
 
     chain: RunChain
@@ -56,6 +57,7 @@ class Submissions:
     relays: tuple[str, ...] = ()
     endpoints_of: dict[int, tuple[Address, str]] = field(default_factory=dict)
     read_at: dict[int, int] = field(default_factory=dict)
+    _reading: "asyncio.Task[None] | None" = field(default=None, init=False, repr=False)
 
     @property
     def payload_bytes(self) -> int:
@@ -142,10 +144,11 @@ class Submissions:
         expect_submissions(self.transport, round_, check)
 
     async def endpoints(self, view: NetworkView, first: int) -> list[str]:
-        """Return whom to ask: `first`, then the relays, then all others.
+        """Return whom to ask: `first`, then the relays, then all others in random order.
 
-        Asks the chain about new owners. A participant that has left is asked only for its own
-        submissions, which it serves until its last audit ends.
+        So all who hold a payload share the work of serving it. Asks the chain about new owners.
+        A participant that has left is asked only for its own submissions, which it serves until
+        its last audit ends. Raises RpcError.
         """
         living = [
             index
@@ -154,7 +157,8 @@ class Submissions:
         ]
         found = await self.addresses(view, living)
         own = [found.pop(first)] if first in found else []
-        return [*own, *self.relays, *found.values()]
+        others = list(found.values())
+        return [*own, *self.relays, *self.random.sample(others, len(others))]
 
     async def members(self, view: NetworkView) -> list[str]:
         """Return the endpoints of all other members, to push to."""
@@ -165,21 +169,32 @@ class Submissions:
         """Return the endpoints of these participants in their order, without our own.
 
         Those without an endpoint are left out. Asks the chain about new owners at once, and about
-        all others from time to time: anybody may announce another endpoint.
+        all others from time to time: anybody may announce another endpoint. Calls beside each
+        other read the chain once. Raises RpcError when new owners cannot be read.
         """
         owners = {index: view.entries[index].owner for index in indices}
-        known = {index: owner for index, (owner, _) in self.endpoints_of.items()}
-        unknown = {index: owner for index, owner in owners.items() if known.get(index) != owner}
-        if unknown:
-            await self._read_endpoints(view, unknown)
+        while unknown := self._unknown(owners):
+            await self._read_together(view, unknown)
         oldest = min((self.read_at.setdefault(i, view.slot) for i in owners), default=view.slot)
         if abs(view.slot - oldest) >= REREAD_SLOTS:
+            # Before the answer: calls beside this one go on with the endpoints from before.
+            self.read_at.update(dict.fromkeys(owners, view.slot))
             try:
                 await self._read_endpoints(view, owners)
             except RPC_FAILURES as error:
-                self.chain.watch.report(error)  # the endpoints from before may do
+                self.chain.watch.report(error)
         own = self.chain.index
         return {i: url for i in owners if (url := self.endpoints_of[i][1]) and i != own}
+
+    def _unknown(self, owners: Mapping[int, Address]) -> dict[int, Address]:
+        known = {index: owner for index, (owner, _) in self.endpoints_of.items()}
+        return {index: owner for index, owner in owners.items() if known.get(index) != owner}
+
+    async def _read_together(self, view: NetworkView, owners: Mapping[int, Address]) -> None:
+        """Read these endpoints, or wait for the reading under way, which may be of others."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read_endpoints(view, owners))
+        await asyncio.shield(self._reading)  # the end of one call ends it for no other
 
     async def _read_endpoints(self, view: NetworkView, owners: Mapping[int, Address]) -> None:
         found = await self.chain.read_participants([Pubkey(one) for one in owners.values()])

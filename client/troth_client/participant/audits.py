@@ -111,14 +111,12 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
             ):
                 continue
             act = owed(member.witness, view, audit, duty)
-            if act is not None or _is_waiting(member, audit, places):
+            if act is not None or _is_waiting(member, places):
                 name = (kind, *about, audit.case_seed if is_juror else None)
                 yield _Matter(name, act is not None, partial(work, member.witness, audit))
 
 
-def _is_waiting(
-    member: Member, audit: AuditView, places: Sequence[SeatView] | Sequence[JurorView]
-) -> bool:
+def _is_waiting(member: Member, places: Sequence[SeatView] | Sequence[JurorView]) -> bool:
     """Tell whether we have committed here, and may only reveal when the others have committed."""
     return any(
         place.flags & SeatFlag.COMMITTED and not place.flags & SeatFlag.REVEALED

@@ -7,13 +7,19 @@ Next: `session_funding.py` and `stake_keeping.py`, which do; `process.py`, which
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from troth_client.network.fee_funds import UNSPENDABLE_LAMPORTS
 from troth_client.telemetry.events import EventSink
-from troth_coordinator.chain.errors import ChainError
+from troth_coordinator.chain.attempts import Once
+from troth_coordinator.chain.errors import ChainError, InsufficientFundsError
 from troth_coordinator.chain.operations import Owner
 from troth_coordinator.chain.sender import ConfirmedTransaction
+
+SPARE_LAMPORTS: Final = UNSPENDABLE_LAMPORTS + 100_000
+"""An owner must have so much more than an addition: its account must stay, and pays the fee."""
 
 
 @dataclass(slots=True)
@@ -22,7 +28,8 @@ class Keeping(ABC):
 
     Each addition is the event `ADDED`. One that fails (a limit that is too small, an owner without
     money, an RPC node that does not answer) is reported once per reason as `FAILED`, and tried
-    again.
+    again. An addition counts from its signature on, whatever RPC nodes say about it: they may hide
+    that it landed.
     """
 
     ADDED: ClassVar[str]
@@ -46,11 +53,34 @@ class Keeping(ABC):
                 self.report(str(error))
             await asyncio.sleep(seconds)
 
-    def added(self, lamports: int, sent: ConfirmedTransaction) -> None:
-        """Count an addition and report it."""
-        self.left -= lamports
+    async def add(
+        self, lamports: int, send: Callable[[int, Once], Awaitable[ConfirmedTransaction]]
+    ) -> None:
+        """Send an addition, count it and report it.
+
+        Raises ChainError if nothing was signed, as InsufficientFundsError for a poor owner.
+        """
+        await self._check_owner(lamports)
+        once = Once()
+        try:
+            sent = await send(lamports, once)
+        except ChainError as error:
+            if not once.is_signed:
+                raise
+            self.report(f"{error}; its {lamports} lamports count against the limit")
+            return
+        finally:
+            if once.is_signed:
+                self.left -= lamports
         self._reported = ""
         self.events.emit(self.ADDED, lamports=lamports, left=self.left, fee=sent.fee_lamports)
+
+    async def _check_owner(self, lamports: int) -> None:
+        """Ask before: a refusal comes after the signature, and would count."""
+        key = self.owner.key.pubkey()
+        balance, needed = await self.owner.client.balance(key), lamports + SPARE_LAMPORTS
+        if balance < needed:
+            raise InsufficientFundsError(str(key), f"{balance} lamports, of {needed} needed")
 
     def report(self, reason: str) -> None:
         """Report a failure, unless the last report gave the same reason."""

@@ -6,6 +6,7 @@ Next: `keeping.py` for the limit on all refills of one process, and their report
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from solders.pubkey import Pubkey
@@ -49,4 +50,4 @@ class SessionFunding(Keeping):
         if spendable >= low_mark(self.full - UNSPENDABLE_LAMPORTS):
             return
         amount = min(self.full - balance, self.left)
-        self.added(amount, await self.owner.fund_session(self.session, amount))
+        await self.add(amount, partial(self.owner.fund_session, self.session))

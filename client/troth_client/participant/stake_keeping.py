@@ -39,7 +39,7 @@ class StakeKeeping(Keeping):
             limit = f"{missing} lamports are missing, and the limit of top-ups leaves {self.left}"
             self.report(f"{limit}; `troth stake top-up` adds more")
             return
-        self.added(amount, await self.owner.top_up_stake(amount))
+        await self.add(amount, self.owner.top_up_stake)
 
 
 def may_top_up(entry: EntryView) -> bool:

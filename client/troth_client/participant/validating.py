@@ -6,18 +6,15 @@ Nor does the number decide anything: it is telemetry.
 Next: `train/evaluate.py` for the loss; `supervisor.py`, which starts this beside the rounds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn, Protocol
-
-from numpy import int64
-from numpy.typing import NDArray
+from typing import Final, NoReturn
 
 from troth_client.data.errors import DataError
 from troth_client.member import Member
 from troth_client.model.device import Device
 from troth_client.model.weights import build
 from troth_client.runtime.memory import first_line
+from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
 from troth_client.telemetry.events import EventSink
 from troth_client.train.errors import TrainError
@@ -31,21 +28,9 @@ MOST_SEQUENCES: Final = 32
 """So many held-out sequences are measured, always the same ones."""
 
 
-class Sequences(Protocol):
-    """The held-out sequences; `data.shards.TokenData` of the split `validation`."""
-
-    def __len__(self) -> int:
-        """Return their number."""
-        ...
-
-    def sequences(self, ids: Sequence[int]) -> NDArray[int64]:
-        """Return the sequences as int64 [len(ids), T + 1], hash-checked."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Text to validate on: `data`, every `every` rounds, on `device`."""
+    """Text to validate on: `data` of the split `validation`, every `every` rounds, on `device`."""
 
     data: Sequences
     every: int

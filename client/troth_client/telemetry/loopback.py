@@ -2,7 +2,7 @@
 
 Owns: the rule. A page of another origin reaches such a server under a name of its own that it lets
 point here (DNS rebinding). So a request that names another host is not answered.
-Never: resolves a name. Next: `metrics.py`; `troth_cli/dashboard/server.py`.
+Never: resolves a name. Next: `metrics.py`, `transport/server.py`; `troth_cli/dashboard/server.py`.
 """
 
 import ipaddress
@@ -10,11 +10,16 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(name: str) -> bool:
-    """Tell whether a host is this machine: `localhost`, or an address of loopback."""
+    """Tell whether a host is this machine: `localhost`, or an address of loopback.
+
+    An IPv6 address may carry one of IPv4.
+    """
     try:
-        return ipaddress.ip_address(name).is_loopback
+        found = ipaddress.ip_address(name)
     except ValueError:
         return name == "localhost"
+    carried = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (carried or found).is_loopback
 
 
 def names_loopback(host: str) -> bool:

@@ -1,8 +1,8 @@
 """The one implementation of `Transport`, over any wire.
 
 Owns: the race between holders, resuming after another holder stopped, and the check before use.
-Never: knows whether bytes move over HTTP, folders or memory, nor the round on chain.
-Next: `http.py`, `files.py`, `memory.py`, each of which makes an `Exchange` over its wire.
+Never: knows whether bytes move over HTTP or memory, nor the round on chain.
+Next: `http.py`, `memory.py`, each of which makes an `Exchange` over its wire.
 
 A fetch asks holders one after the other, best score first. When one fails, the next starts from the
 byte where it stopped. When one is slow, the next starts beside it, from the first byte. The first

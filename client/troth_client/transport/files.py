@@ -1,37 +1,23 @@
-"""Transport through folders: for tests with real processes and no sockets, and as a store on disk.
+"""A store on disk: blobs as files of a folder, which the next process finds.
 
-Owns: `FolderBlobs`, one file per blob, and a wire that reads other participants' folders.
+Owns: `FolderBlobs`, one file per blob.
 Never: shows a file of a round before its release: the gate is the name of the folder it lies in.
-Next: `exchange.py`; `http.py` can keep its blobs in `FolderBlobs` too.
+Next: `http.py`, which keeps its blobs here; `bounded.py`, which bounds them for a hub.
 
-    <folder>/held/<round>/<kind>-<hex>     not readable by the others' wire
-    <folder>/served/<round>/<kind>-<hex>   what `release` has moved
-    <folder>/inbox/<kind>-<hex>            pushed by others, checked when it is asked for
-    <folder>/openings/                     the sets of `state/openings_store.py`, if there are any
-
-Weights and the files of a run do not travel through folders: pieces lie inside larger files of
-their holder and have no file of their own. A holder lacks them here; to show them, use HTTP.
+    <folder>/held/<round>/<kind>-<hex>     for us alone
+    <folder>/served/<round>/<kind>-<hex>   what `serve_through` has moved, for all
 """
 
 import contextlib
 import shutil
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from troth_client.runtime.files import DiskFullError, atomic_write, explain_full_disk
-from troth_client.transport.base import OF_RUN, OF_STATES, BlobId, BlobKind
-from troth_client.transport.blob_cache import BlobCache, MemoryBlobs
-from troth_client.transport.errors import (
-    HolderLacksError,
-    HolderRefusedError,
-    HolderUnreachableError,
-)
-from troth_client.transport.exchange import Exchange, Patience
-from troth_client.transport.wire import Partial
+from troth_client.transport.base import BlobId
+from troth_client.transport.blob_cache import MemoryBlobs
 
-_HELD, _SERVED, _INBOX, _OPENINGS = "held", "served", "inbox", "openings"
-_NOT_HERE = OF_STATES | OF_RUN
+_HELD, _SERVED = "held", "served"
 
 
 class FolderBlobs:
@@ -39,7 +25,7 @@ class FolderBlobs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in (_HELD, _SERVED, _INBOX):
+        for name in (_HELD, _SERVED):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self._last_served = max(_rounds(folder / _SERVED), default=-1)
         # Most blobs that anybody asks about are not here: no folder of a round is searched for one.
@@ -114,85 +100,9 @@ class FolderBlobs:
                     shutil.rmtree(self.folder / name / str(old), ignore_errors=True)
 
 
-class FolderWire:
-    """Reads and writes the folders of other participants; the endpoint is the folder's path."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def start(self, cache: BlobCache) -> str:
-        """Nothing to start: the folder is there."""
-        del cache  # others read its FolderBlobs from the disk
-        return str(self._folder)
-
-    async def stop(self) -> None:
-        """Nothing to stop: the files stay."""
-
-    async def read(self, holder: str, blob: BlobId, into: Partial) -> None:
-        """Append the missing bytes from our own inbox or from what the holder serves."""
-        if not (Path(holder) / _SERVED).is_dir():
-            raise HolderUnreachableError(f"a folder at {holder}", "none", "Asking another holder.")
-        if blob.kind in _NOT_HERE:
-            raise _lacks(holder, blob)
-        inbox = self._folder / _INBOX / _file_name(blob.address)
-        pushed = _read(inbox, into.num_bytes)
-        inbox.unlink(missing_ok=True)
-        if len(pushed) == into.num_bytes and blob.matches(pushed):
-            into.restart()
-            into.append(holder, pushed)
-            return
-        for file in _readable(Path(holder), blob):
-            if file.exists():
-                into.append(holder, _read(file, into.num_bytes)[len(into.data) :])
-                return
-        raise _lacks(holder, blob)
-
-    async def write(self, holder: str, blob: BlobId, data: bytes) -> None:
-        """Lay bytes into the holder's inbox; it checks them when it wants them."""
-        if blob.kind in _NOT_HERE:
-            raise HolderRefusedError("a blob that is pushed", f"{blob.kind}", "It is fetched.")
-        inbox = Path(holder) / _INBOX
-        if not inbox.is_dir():
-            raise HolderUnreachableError(f"a folder at {holder}", "none", "Serving them instead.")
-        atomic_write(inbox / _file_name(blob.address), [data], durable=False)
-
-
-def folder_transport(folder: Path) -> Exchange:
-    """Make a transport whose endpoint is a folder; all participants must see each other's."""
-    return Exchange(BlobCache(FolderBlobs(folder)), FolderWire(folder), Patience())
-
-
-def _lacks(holder: str, blob: BlobId) -> HolderLacksError:
-    return HolderLacksError(f"{blob.address} at {holder}", "nothing", "Asking another holder.")
-
-
 def _file_name(address: str) -> str:
     return address.replace("/", "-")
 
 
-def _read(file: Path, num_bytes: int) -> bytes:
-    """Return at most one byte more than wanted, so that a file that is too long shows."""
-    with contextlib.suppress(FileNotFoundError), file.open("rb") as stream:
-        return stream.read(num_bytes + 1)
-    return b""
-
-
 def _rounds(folder: Path) -> list[int]:
     return sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
-
-
-def _readable(holder: Path, blob: BlobId) -> Iterator[Path]:
-    """Where a holder may let us read a blob."""
-    if blob.kind is BlobKind.OPENINGS:
-        # The holder has not checked its inbox; the reader checks the root.
-        return chain(
-            (holder / _OPENINGS).glob(f"*-{blob.key.hex()}"),
-            iter([holder / _INBOX / _file_name(blob.address)]),
-        )
-    return _places(holder / _SERVED, blob.address)
-
-
-def _places(folder: Path, address: str) -> Iterator[Path]:
-    """Where a blob may lie, newest round first."""
-    for round_ in reversed(_rounds(folder)):
-        yield folder / str(round_) / _file_name(address)

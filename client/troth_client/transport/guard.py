@@ -33,16 +33,6 @@ def is_public(address: str) -> bool:
     return _is_public(found)
 
 
-def is_loopback(address: str) -> bool:
-    """Return whether text is an address by which this machine reaches itself."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return False
-    carried = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (carried or found).is_loopback
-
-
 def is_private_host(host: str) -> bool:
     """Return whether a host is an address of this machine or its network; no name is looked up."""
     try:

@@ -24,11 +24,11 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from troth_client.runtime.files import DiskFullError
+from troth_client.telemetry.loopback import is_loopback
 from troth_client.transport.base import OF_FILES, OF_STATES, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
 from troth_client.transport.exchange import Patience
-from troth_client.transport.guard import is_loopback
 from troth_client.transport.places import UNKNOWN, Place, Places, caller_of
 from troth_client.transport.quota import Quota
 from troth_client.transport.reach import ROUTE, Reacher

@@ -56,6 +56,10 @@ class SendWatch(Protocol):
         """Asked before the bytes are repeated or signed anew."""
         ...
 
+    def may_sign(self) -> bool:
+        """Asked right before each signature; where it is False, the send ends as expired."""
+        ...
+
     def waiting(self, state: SendState) -> None:
         """Learn that the send is not confirmed yet, at each repetition."""
 
@@ -67,8 +71,27 @@ class Alone:
     window_left = None
     wants_record = True
 
+    def may_sign(self) -> bool:
+        """Let it be signed as often as the sender wants."""
+        return True
+
     def waiting(self, state: SendState) -> None:
         """Tell nobody."""
+
+
+class Once(Alone):
+    """Lets a send be signed once. Its bytes may be repeated: the chain takes a signature once.
+
+    For what pays again when it lands again. That a first signature has landed, a node may hide.
+    """
+
+    def __init__(self) -> None:
+        self.is_signed = False
+
+    def may_sign(self) -> bool:
+        """Let it be signed, unless it was."""
+        is_first, self.is_signed = not self.is_signed, True
+        return is_first
 
 
 @dataclass(slots=True)

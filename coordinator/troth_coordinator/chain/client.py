@@ -180,7 +180,7 @@ class CoordinatorClient:
     ) -> list[ParticipantView | None]:
         """Read the Participant accounts of up to 100 owners in one call (endpoints of peers)."""
         addresses = [participant_address(run, owner, self.program_id) for owner in owners]
-        _slot, accounts = await self.rpc.get_accounts(addresses[:MAX_ACCOUNTS_PER_CALL])
+        _slot, accounts = await self.rpc.get_accounts(addresses)
         return [self._participant(*found) for found in zip(addresses, accounts, strict=True)]
 
     async def find_participants(self, run: Pubkey) -> list[ParticipantView]:

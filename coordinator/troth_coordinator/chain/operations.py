@@ -22,6 +22,7 @@ from solders.system_program import TransferParams, transfer
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.addresses import RunAddresses
+from troth_coordinator.chain.attempts import SendWatch
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import ProgramRefusedError, RunFullError
 from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
@@ -160,9 +161,13 @@ class Owner:
         index, _none = await self._at_first_place(offer, self.client.simulate)
         return index
 
-    async def top_up_stake(self, lamports: int) -> ConfirmedTransaction:
+    async def top_up_stake(
+        self, lamports: int, watch: SendWatch | None = None
+    ) -> ConfirmedTransaction:
         """Add to the stake."""
-        return await self._send(make.top_up_stake(self.at, self.key.pubkey(), lamports))
+        return await self._send(
+            make.top_up_stake(self.at, self.key.pubkey(), lamports), watch=watch
+        )
 
     async def set_session_key(
         self, session: Pubkey, session_lamports: int = 0
@@ -175,9 +180,11 @@ class Owner:
         """Announce another address for what this participant serves; in force at once."""
         return await self._send(make.set_endpoint(self.at, self.key.pubkey(), endpoint))
 
-    async def fund_session(self, session: Pubkey, lamports: int) -> ConfirmedTransaction:
+    async def fund_session(
+        self, session: Pubkey, lamports: int, watch: SendWatch | None = None
+    ) -> ConfirmedTransaction:
         """Move lamports to the session key, which pays for its own transactions."""
-        return await self._send(*self._funding(session, lamports))
+        return await self._send(*self._funding(session, lamports), watch=watch)
 
     async def leave_run(self, payer: Keypair | None = None) -> ConfirmedTransaction:
         """Leave from the next round open. `payer` pays the fee, else the owner."""
@@ -221,8 +228,10 @@ class Owner:
                     raise
         raise RunFullError(str(self.at.run), view.run.params.capacity)
 
-    async def _send(self, *built: Instruction) -> ConfirmedTransaction:
-        return await self.client.send(built, [self.key])
+    async def _send(
+        self, *built: Instruction, watch: SendWatch | None = None
+    ) -> ConfirmedTransaction:
+        return await self.client.send(built, [self.key], watch)
 
 
 @dataclass(frozen=True, slots=True)

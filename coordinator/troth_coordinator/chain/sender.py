@@ -134,7 +134,8 @@ class Sender:
     ) -> ConfirmedTransaction:
         """Send one transaction and wait until it is confirmed. The first signer pays.
 
-        Once `watch` says that it is not due any more, it is neither repeated nor signed anew.
+        Once `watch` says that it is not due any more, it is neither repeated nor signed anew. A
+        payment that lands twice pays twice, and an RPC node may hide the first: `Once` prevents it.
         Raises ProgramRefusedError, InsufficientFundsError, TransactionFailedError and the like for
         a transaction that cannot succeed, BlockhashExpiredError when no attempt landed,
         UnconfirmedError when nothing can be known, MissingSignerError and TransactionTooLargeError
@@ -156,16 +157,19 @@ class Sender:
         """Sign under one blockhash after another until an attempt has landed."""
         for _attempt in range(self._policy.max_attempts):
             price = await self._price(attempts)
-            self._sign(attempts, await self._rpc.latest_blockhash(), price)
+            blockhash = await self._rpc.latest_blockhash()
+            if not attempts.watch.may_sign():
+                break
+            self._sign(attempts, blockhash, price)
             attempts.is_sent = False
             landed = await self._land(attempts)
             if landed is not None:
                 return landed
             self._release(attempts)
             if not attempts.watch.is_due:
-                raise BlockhashExpiredError(attempts.num_blockhashes)
+                break
             await self._sleeper(self._policy.poll_seconds)
-        raise BlockhashExpiredError(self._policy.max_attempts)
+        raise BlockhashExpiredError(attempts.num_blockhashes)
 
     async def simulate(
         self, instructions: Sequence[Instruction], signers: Sequence[Keypair]
@@ -218,8 +222,10 @@ class Sender:
             attempts.level = attempts.urgency
         if price >= max(1, OUTBID * attempts.price) and attempts.watch.is_due:
             try:
-                self._sign(attempts, await self._rpc.latest_blockhash(), price)
-                is_new = True
+                blockhash = await self._rpc.latest_blockhash()
+                is_new = attempts.watch.may_sign()
+                if is_new:
+                    self._sign(attempts, blockhash, price)
             except RpcError as error:
                 attempts.last_error = error
         # A node that lags may not know a new blockhash; the earlier signature may land still.

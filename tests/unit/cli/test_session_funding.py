@@ -6,10 +6,12 @@ import pytest
 from solders.pubkey import Pubkey
 from solders.system_program import TransferParams, transfer
 from support.chain import SOL, World, key
+from support.faulty_rpc import always
 
+from troth_client.participant.keeping import SPARE_LAMPORTS
 from troth_client.participant.session_funding import UNSPENDABLE_LAMPORTS, SessionFunding
 from troth_client.telemetry.events import EventList
-from troth_coordinator.chain.errors import InsufficientFundsError
+from troth_coordinator.chain.errors import InsufficientFundsError, RpcUnreachableError
 from troth_coordinator.chain.operations import Owner
 
 FULL = UNSPENDABLE_LAMPORTS + 4_000_000
@@ -107,3 +109,53 @@ async def test_an_owner_without_money_is_reported_once_and_asked_again(world, ow
     watching.cancel()
     assert one.events.events[1]["event"] == "session_refilled"
     assert world.balance(one.session) == FULL
+
+
+HIDING = {
+    "says that they expired": ({"blind": always}, 40),
+    "does not show them, and time stands still": ({"blind": always}, 0),
+    "says that it refused them": ({"blind": always, "refuse": always}, 40),
+    "says nothing about them": ({"mute": always, "cut": always}, 0),
+}
+
+
+@pytest.mark.parametrize("how", HIDING)
+async def test_a_node_that_hides_what_landed_moves_no_more_than_the_limit(world, owner, how):
+    """The node passes every refill on, and shows the balance of before."""
+    limit = 10_000_000
+    one = funding(world, owner, limit)
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+    faults, world.slots_per_sleep = HIDING[how]
+    for name, fault in {**faults, "past": always}.items():
+        setattr(world.faults, name, fault)
+    world.rpc.sent.clear()
+    await asyncio.wait_for(one.watch(0), 20)
+    assert world.balance(SESSION.pubkey()) == UNSPENDABLE_LAMPORTS + limit
+    assert len(set(world.rpc.sent)) == 3  # 4,000,000 twice, then the rest
+    assert one.left == 0
+    last = one.events.named("session_refill_failed")[-1]
+    assert "its 2000000 lamports count against the limit" in last["reason"]
+
+
+async def test_a_refill_that_fails_before_it_is_signed_does_not_count(world, owner):
+    one = funding(world, owner, SOL)
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+    world.faults.hashless = always
+    with pytest.raises(RpcUnreachableError):
+        await one.check()
+    assert one.left == SOL
+
+
+async def test_an_owner_with_too_little_is_asked_for_no_signature(world, owner):
+    lamports = 4_000_000 + SPARE_LAMPORTS - 1
+    poor = Owner(world.client, owner.at, world.wallet("poor", lamports=lamports))
+    one = funding(world, poor, SOL)
+    await leave(world, SESSION, UNSPENDABLE_LAMPORTS)
+    world.rpc.sent.clear()
+    with pytest.raises(InsufficientFundsError):
+        await one.check()
+    assert world.rpc.sent == []
+    assert one.left == SOL
+    world.chain.airdrop(poor.key.pubkey(), 1)
+    await one.check()
+    assert world.balance(SESSION.pubkey()) == FULL

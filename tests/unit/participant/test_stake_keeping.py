@@ -9,6 +9,7 @@ from support.views import PARAMS, entry, key, network, roster
 
 from troth_client.participant.stake_keeping import StakeKeeping
 from troth_client.telemetry.events import EventList
+from troth_coordinator.chain.errors import BlockhashExpiredError
 from troth_coordinator.rules.view import EntryFlag, Status
 
 KEEP, MIN = PARAMS.keep_stake_lamports, PARAMS.min_stake_lamports
@@ -24,12 +25,20 @@ class Owner:
         self.key = SimpleNamespace(pubkey=lambda: key(1))
         self.client = self
         self.added = []
+        self.lamports = 100 * MIN
+        self.hides = False
 
     async def snapshot(self, _run):
         return network(entries=roster(entry(**self.entry)))
 
-    async def top_up_stake(self, lamports):
+    async def balance(self, _key):
+        return self.lamports
+
+    async def top_up_stake(self, lamports, once):
+        assert once.may_sign()
         self.added.append(lamports)
+        if self.hides:
+            raise BlockhashExpiredError(1)
         self.entry["stake"] += lamports
         return SimpleNamespace(fee_lamports=FEE)
 
@@ -96,3 +105,17 @@ async def test_without_a_limit_nothing_is_asked():
     one = keeping(Owner(), 0)
     await asyncio.wait_for(one.watch(0), 5)
     assert one.events.events == []
+
+
+async def test_a_top_up_that_no_node_confirms_counts():
+    """The node hides that they landed, and shows the stake of before."""
+    owner = Owner(stake=KEEP - 100)
+    owner.hides = True
+    one = keeping(owner, MIN)
+    await one.check()
+    await one.check()
+    await one.check()
+    first = MIN - KEEP + 100
+    assert owner.added[0] == first
+    assert sum(owner.added) <= MIN
+    assert one.left == MIN - sum(owner.added)

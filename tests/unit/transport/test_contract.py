@@ -1,4 +1,4 @@
-"""The contract of every transport: memory, folders, HTTP on loopback."""
+"""The contract of every transport: memory, also with a store on disk, and HTTP on loopback."""
 
 import contextlib
 
@@ -15,12 +15,12 @@ from troth_client.transport.errors import (
     NotReleasedError,
 )
 from troth_client.transport.exchange import Patience
-from troth_client.transport.files import folder_transport
+from troth_client.transport.files import FolderBlobs
 from troth_client.transport.http import http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 
 
-@pytest.fixture(params=["memory", "files", "http"])
+@pytest.fixture(params=["memory", "stored", "http"])
 async def make(request, tmp_path):
     """A function that starts one more participant of the same network."""
     network, names = MemoryNetwork(), iter("abcdefgh")
@@ -30,7 +30,9 @@ async def make(request, tmp_path):
             name = next(names)
             made = {
                 "memory": lambda: memory_transport(network, name),
-                "files": lambda: folder_transport(tmp_path / name),
+                "stored": lambda: memory_transport(
+                    network, name, blobs=FolderBlobs(tmp_path / name)
+                ),
                 "http": lambda: http_transport("127.0.0.1", 0, patience=Patience(2.0)),
             }[request.param]()
             return await stack.enter_async_context(made)
@@ -38,7 +40,7 @@ async def make(request, tmp_path):
         yield start
 
 
-NOWHERE = {"memory": "nobody", "files": "/nowhere/at/all", "http": "http://127.0.0.1:9"}
+NOWHERE = {"memory": "nobody", "stored": "nobody", "http": "http://127.0.0.1:9"}
 
 
 async def lacks(taker, blob, holder, data):

@@ -13,7 +13,6 @@ from troth_client.state.openings_store import OpeningsStore, Wanted
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError, FetchError
 from troth_client.transport.exchange import Exchange, Patience
-from troth_client.transport.files import folder_transport
 from troth_client.transport.http import http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 
@@ -34,7 +33,7 @@ class Participant:
         return await self.openings.fetch(self.transport, audit.sampled, audit.root, endpoints)
 
 
-@pytest.fixture(params=["memory", "files", "http"])
+@pytest.fixture(params=["memory", "http"])
 async def make(request, tmp_path):
     """A function that starts one more participant with an openings store."""
     network, names = MemoryNetwork(), iter("abcdefgh")
@@ -44,7 +43,6 @@ async def make(request, tmp_path):
             name = next(names)
             made = {
                 "memory": lambda: memory_transport(network, name),
-                "files": lambda: folder_transport(tmp_path / name),
                 "http": lambda: http_transport("127.0.0.1", 0, patience=Patience(2.0)),
             }[request.param]()
             openings = OpeningsStore(tmp_path / name / "openings")

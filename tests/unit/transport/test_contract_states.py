@@ -1,7 +1,4 @@
-"""The contract of the transports for states: participants read lists and pieces, and push none.
-
-Over folders they cannot be read at all: see `transport/files.py`.
-"""
+"""The contract of the transports for states: participants read lists and pieces, and push none."""
 
 import contextlib
 from dataclasses import dataclass
@@ -14,7 +11,6 @@ from troth_client.checkpoint.state_store import StateStore
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError, FetchError, HolderRefusedError
 from troth_client.transport.exchange import Exchange, Patience
-from troth_client.transport.files import folder_transport
 from troth_client.transport.http import http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 
@@ -52,37 +48,24 @@ class Participant:
         return await self.transport.fetch(blob, endpoints, len(BYTES), bytes)
 
 
-@pytest.fixture
-async def starting(tmp_path):
-    """A function that starts one more participant over a wire."""
+@pytest.fixture(params=["memory", "http"])
+async def make(request, tmp_path):
+    """A function that starts one more participant of the same network."""
     network, names = MemoryNetwork(), iter("abcdefgh")
     async with contextlib.AsyncExitStack() as stack:
 
-        async def start(wire):
+        async def start():
             name = next(names)
             transport = {
                 "memory": lambda: memory_transport(network, name),
-                "files": lambda: folder_transport(tmp_path / name),
                 "http": lambda: http_transport("127.0.0.1", 0, patience=Patience(2.0)),
-            }[wire]()
+            }[request.param]()
             folder = showing.state_store(tmp_path / (name + "-store"))
             _, shown = stack.enter_context(folder)
             transport.show_states(shown)
             return Participant(await stack.enter_async_context(transport), shown)
 
         yield start
-
-
-@pytest.fixture(params=["memory", "http"])
-def make(request, starting):
-    """A function that starts one more participant of a network that states travel through."""
-    return lambda: starting(request.param)
-
-
-@pytest.fixture(params=["memory", "files", "http"])
-def make_any(request, starting):
-    """The same, for every network."""
-    return lambda: starting(request.param)
 
 
 async def lacks(fetching, holder):
@@ -102,9 +85,9 @@ async def test_a_list_and_every_piece_come_from_who_shows_the_state(make):
         assert found == DATA[piece.hash]
 
 
-async def test_only_what_is_shown_is_readable(make_any):
+async def test_only_what_is_shown_is_readable(make):
     """Not before it is shown, not under another kind, not what others show."""
-    giver, taker = await make_any(), await make_any()
+    giver, taker = await make(), await make()
     await lacks(taker.list(giver), giver)
     await lacks(taker.piece(giver), giver)
     showing.show_checkpoint(giver.states, states.state(seed=1))
@@ -146,16 +129,16 @@ async def test_what_was_fetched_is_kept_by_nobody(make):
             await fetching
 
 
-async def test_what_we_show_ourselves_needs_no_holder(make_any):
-    alone = await make_any()
+async def test_what_we_show_ourselves_needs_no_holder(make):
+    alone = await make()
     alone.show()
     assert await alone.list() == STATE.pieces
     assert await alone.piece() == BYTES
 
 
 @pytest.mark.parametrize("blob", [LIST, PIECE], ids=["list", "piece"])
-async def test_nobody_can_push_a_state(make_any, blob):
-    giver, empty = await make_any(), await make_any()
+async def test_nobody_can_push_a_state(make, blob):
+    giver, empty = await make(), await make()
     giver.show()
     (result,) = await giver.transport.offer(blob, [empty.endpoint])
     assert type(result.error) is HolderRefusedError
@@ -173,8 +156,8 @@ async def test_who_shows_a_state_says_so_when_it_is_offered(make, blob):
 
 
 @pytest.mark.parametrize("blob", [LIST, PIECE], ids=["list", "piece"])
-async def test_the_cache_has_no_door_for_states(make_any, blob):
-    alone = await make_any()
+async def test_the_cache_has_no_door_for_states(make, blob):
+    alone = await make()
     with pytest.raises(BlobRefusedError, match="where it is shown from"):
         alone.transport.hold(blob, BYTES)
     with pytest.raises(BlobRefusedError, match="a header or a payload"):
@@ -220,19 +203,3 @@ async def test_a_list_that_only_liars_have_is_refused(make):
     with pytest.raises(FetchError) as found:
         await taker.list(liar)
     assert blobs.reasons(found.value) == {liar.endpoint: "HolderLiedError"}
-
-
-async def test_states_do_not_travel_through_folders(starting):
-    giver, taker = await starting("files"), await starting("files")
-    giver.show()
-    await lacks(taker.list(giver), giver)
-    await lacks(taker.piece(giver), giver)
-
-
-async def test_bytes_in_an_inbox_pass_for_no_piece_list(starting, tmp_path):
-    """Anybody can write there, and the address of a list does not tell a wrong one."""
-    giver, taker = await starting("files"), await starting("files")
-    inbox = tmp_path / "b" / "inbox" / LIST.address.replace("/", "-")
-    inbox.write_bytes(bytes(list_bytes(STATE.shapes)))
-    await lacks(taker.list(giver), giver)
-    assert taker.transport.scores.faults(giver.endpoint) == 0

@@ -1,4 +1,4 @@
-"""The parts below the contract: scores, endpoints, folders that outlive a process, the inbox."""
+"""The parts below the contract: scores, endpoints, folders that outlive a process."""
 
 import shutil
 
@@ -15,7 +15,7 @@ from troth_client.transport.errors import (
     HolderLiedError,
     HolderSilentError,
 )
-from troth_client.transport.files import FolderBlobs, folder_transport
+from troth_client.transport.files import FolderBlobs
 from troth_client.transport.http import http_transport
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_client.transport.scores import MOST_HOLDERS, HolderScores
@@ -157,14 +157,20 @@ async def test_pushes_that_nobody_expects_are_refused():
         assert result.num_accepted == 0
 
 
+def stored(network, folder):
+    """A participant of the network with its blobs in a folder."""
+    return memory_transport(network, folder.name, blobs=FolderBlobs(folder))
+
+
 async def test_a_folder_survives_a_restart_with_its_gate(tmp_path):
     old, data = blobs.payload(5)
     new, new_data = blobs.payload(6, seed=6)
-    first = folder_transport(tmp_path / "a")
+    network = MemoryNetwork()
+    first = stored(network, tmp_path / "a")
     first.hold(old, data)
     first.hold(new, new_data)
     first.release(5)
-    async with folder_transport(tmp_path / "a") as again, folder_transport(tmp_path / "b") as b:
+    async with stored(network, tmp_path / "a") as again, stored(network, tmp_path / "b") as b:
         assert await b.fetch(old, [again.endpoint], len(data), bytes) == data
         with pytest.raises(FetchError, match="nothing"):
             await b.fetch(new, [again.endpoint], len(new_data), bytes)
@@ -201,7 +207,8 @@ def test_no_folder_is_searched_for_a_blob_that_was_never_there(tmp_path):
 
 async def test_a_damaged_store_does_not_hide_good_holders(tmp_path):
     blob, data = blobs.payload()
-    async with folder_transport(tmp_path / "a") as a, folder_transport(tmp_path / "b") as b:
+    network = MemoryNetwork()
+    async with stored(network, tmp_path / "a") as a, stored(network, tmp_path / "b") as b:
         for one in (a, b):
             one.hold(blob, data)
             one.release(5)
@@ -209,21 +216,10 @@ async def test_a_damaged_store_does_not_hide_good_holders(tmp_path):
         assert await b.fetch(blob, [a.endpoint], len(data), bytes) == data
 
 
-async def test_spoilt_bytes_in_the_inbox_are_thrown_away(tmp_path):
-    blob, data = blobs.payload()
-    async with folder_transport(tmp_path / "a") as a, folder_transport(tmp_path / "b") as b:
-        a.hold(blob, data)
-        a.release(5)
-        spoilt = tmp_path / "b" / "inbox" / blob.address.replace("/", "-")
-        spoilt.write_bytes(data[:-1] + b"x")
-        assert await b.fetch(blob, [a.endpoint], len(data), bytes) == data
-        assert not spoilt.exists()
-        assert b.scores.faults(a.endpoint) == 0
-
-
 async def test_a_file_that_is_too_long_is_a_lie(tmp_path):
     blob, data = blobs.payload()
-    async with folder_transport(tmp_path / "a") as a, folder_transport(tmp_path / "b") as b:
+    network = MemoryNetwork()
+    async with stored(network, tmp_path / "a") as a, stored(network, tmp_path / "b") as b:
         a.hold(blob, data)
         a.release(5)
         file = tmp_path / "a" / "served" / "5" / blob.address.replace("/", "-")
