@@ -197,6 +197,7 @@ HEAVY = {
     *("HonestWork.gradient", "HonestWork.propose", "HonestWork.encode", "_keep"),
     *("TokenData.sequences", "HonestWork.open_tiles", "or_none", "make_checkpoint"),
     *("HonestWitnessWork.judge", "HonestWitnessWork.sketch", "_measure"),
+    *("Store.save_peer", "decode"),
 }
 """The functions that a member of such a run computes in threads, once it is put together."""
 NO_MEMORY = "out of memory"

@@ -205,15 +205,17 @@ class Submissions:
     async def _held(
         self, round_: RoundView, view: NetworkView, index: int, check: Check[object]
     ) -> Held:
-        committed = round_.ballots[index].header_hash
+        committed, compute = round_.ballots[index].header_hash, self.state.runtime.compute
         submission = self._stored(round_.round, index, committed, check)
         if submission is None:
             submission = await self._from_holders(round_, view, index, check)
-            self.state.store.save_peer(submission)
+            await compute(self.state.store.save_peer, submission)
         header = headers.decode(submission.header)
         num_tiles, k = self.state.num_tiles, self.state.config.demo.k
         try:
-            decoded = codec.decode(submission.payload, num_tiles, k, header.payload_root)
+            decoded = await compute(
+                codec.decode, submission.payload, num_tiles, k, header.payload_root
+            )
         except MalformedPayloadError as error:
             self.state.events.emit(
                 "payload_malformed", round=round_.round, index=index, reason=str(error)

@@ -30,7 +30,7 @@ BESIDE = {
 }
 CPU = torch.device("cpu")
 LIBRARIES = 400_000_000
-"""What a process holds before it measures: PyTorch, Numba, the client."""
+"""PyTorch, Numba and the client, in a process that has not measured yet."""
 LIMIT = 4_000
 """Bytes of a file: more than the processes of the all-reduce need, less than a picture has."""
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
