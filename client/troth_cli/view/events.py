@@ -68,6 +68,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "events_lost",
         "ledger_behind",
         "archive_failed",
+        "archive_trouble",
         "ledger_refused",
         "ledger_renewed",
         "validated",

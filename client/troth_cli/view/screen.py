@@ -5,6 +5,7 @@ Never: decides what is shown. Lines that others print meanwhile appear above the
 Next: `run_display.py` and `troth_client/telemetry/display.py`, which draw.
 """
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,15 +20,29 @@ REFRESHES_PER_SECOND: Final = 4
 
 
 class Screen:
-    """A display on a console while its block runs. `is_wanted`: the user did not ask for lines."""
+    """A display on a console while its block runs. `is_wanted`: the user did not ask for lines.
 
-    def __init__(self, console: Console, *, is_wanted: bool = True) -> None:
+    `picture` draws what is shown, a few times a second, in another thread. Without it, `draw`
+    says what is shown.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        is_wanted: bool = True,
+        picture: Callable[[], RenderableType] | None = None,
+    ) -> None:
         is_able = console.is_terminal and not console.is_dumb_terminal
         self._console = console
         self._live: Live | None = None
         self._printed: set[str] = set()
         if is_wanted and is_able and console.width >= LEAST_COLUMNS:
-            self._live = Live(console=console, refresh_per_second=REFRESHES_PER_SECOND)
+            self._live = Live(
+                console=console,
+                refresh_per_second=REFRESHES_PER_SECOND,
+                get_renderable=picture,
+            )
 
     @property
     def is_live(self) -> bool:

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from rich.console import RenderableType
+
 from troth_cli.view.events import BESIDE_A_VIEW, OF_A_PARTICIPANT, EventLines
 from troth_cli.view.output import Output
 from troth_cli.view.screen import Screen
@@ -20,19 +22,25 @@ from troth_client.telemetry.own_display import draw_own
 
 
 class _View:
-    """An event sink that draws."""
+    """An event sink of which a picture can be drawn at any time.
 
-    def __init__(self, screen: Screen, own: OwnBoard, num_parameters: int) -> None:
-        self._screen = screen
+    Events only count: a run has many of them, and a picture takes longer than an event.
+    """
+
+    def __init__(self, own: OwnBoard, num_parameters: int) -> None:
         self._own = own
         self._num_parameters = num_parameters
         self._turn = threading.Lock()
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
-        """Fold one event in and draw."""
-        with self._turn:  # some events come from threads
+        """Fold one event in."""
+        with self._turn:  # some events come from threads, and another thread draws
             self._own.take({"event": event, "time": time.time(), **fields})
-            self._screen.draw(draw_own(self._own, self._num_parameters))
+
+    def picture(self) -> RenderableType:
+        """Draw all events so far."""
+        with self._turn:
+            return draw_own(self._own, self._num_parameters)
 
 
 @contextlib.contextmanager
@@ -42,10 +50,10 @@ def shown_events(request: JoinRequest, output: Output) -> Iterator[EventSink]:
     Warnings and other lines that are printed meanwhile stand above the view.
     """
     is_wanted = not (request.is_plain or output.is_json)
-    with Screen(output.console(), is_wanted=is_wanted) as screen:
+    own = OwnBoard(str(request.run), request.config.schedule.rounds, time.monotonic)
+    view = _View(own, num_parameters(request.config.model))
+    with Screen(output.console(), is_wanted=is_wanted, picture=view.picture) as screen:
         if not screen.is_live:
             yield EventLines(output, OF_A_PARTICIPANT)
             return
-        own = OwnBoard(str(request.run), request.config.schedule.rounds, time.monotonic)
-        view = _View(screen, own, num_parameters(request.config.model))
         yield EventSinks(EventLines(output, BESIDE_A_VIEW), view)

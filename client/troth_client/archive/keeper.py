@@ -20,16 +20,19 @@ from troth_client.archive.fetching import Fetching, reason
 from troth_client.archive.folder import ArchiveFolder, ByteStore
 from troth_client.archive.following import Following
 from troth_client.archive.items import Item
+from troth_client.archive.listing import MissingList
 from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping, Room
 from troth_client.archive.wanting import LAST_ATTEMPTS, Open, Wanting
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.runtime.base import Runtime
 from troth_client.runtime.files import DiskFullError
+from troth_client.runtime.memory import first_line
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import AccountMissingError
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.ledger.file import LedgerFile
@@ -66,10 +69,10 @@ class Keeper:
         self._fetching, self._bytes = ports.fetching, ports.store
         self._keeping, self._mirror = keeping, ports.mirror
         self._looks = self._quiet = 0
-        self._is_listed = False
+        self._list = MissingList(folder, ports.runtime, ports.events)
         forgotten = folder.forgotten_before if keeping.is_limited else 0
         self._told = (-1, forgotten)
-        self._book, self._wanting = Book(), Wanting()
+        self._book, self._wanting = Book(), Wanting(self._list.has_changed)
         self._room = Room(self._bytes, keeping, forgotten)
         self._following = Following(
             ports.client, ledger, ports.events, self._take, self._begin_anew
@@ -102,7 +105,8 @@ class Keeper:
         """Read what is new on chain, and ask for what is missing.
 
         Raises AccountMissingError where there is no such run, LedgerFileError for a ledger that
-        was damaged meanwhile, StoreInUseError where another process writes the store.
+        was damaged meanwhile, StoreInUseError where another process writes the store. Ledger and
+        lists raise OSError, too, for a disk that fails.
         """
         self._looks += 1
         self._quiet += 1
@@ -111,7 +115,9 @@ class Keeper:
             self._want(*self._book.commit_is_over())
         self._room.keep_newest(self._book.newest)
         await self._ask()
-        self.list_missing()
+        forgotten = self._room.forgotten_before
+        if self.is_done or self._list.is_due(self._looks, forgotten, self.num_missing):
+            await self.list_missing()
         if self._mirror is not None:
             await self._mirror.look()
         self._tell()
@@ -123,20 +129,20 @@ class Keeper:
                 self._quiet = 0
                 self._keep_chain()
         except RPC_FAILURES as error:
-            if not self._following.has_begun:
+            if isinstance(error, AccountMissingError) and not self._following.has_begun:
                 raise
             self._events.emit("chain_unreachable", count=1, reason=str(error))
         except DiskFullError as error:
             self._events.emit("disk_full", reason=str(error))
 
     def _begin_anew(self) -> None:
-        self._book, self._wanting = Book(), Wanting()
+        self._book, self._wanting = Book(), Wanting(self._list.has_changed)
         self._room = Room(self._bytes, self._keeping, self._room.forgotten_before)
 
     def _begin_life(self) -> None:
         """Keep the run from its new creation on: rounds have the numbers of earlier ones now."""
         self._room.forget_before(self._book.newest + 1)
-        self._book, self._wanting = Book(), Wanting()
+        self._book, self._wanting = Book(), Wanting(self._list.has_changed)
         self._room = Room(self._bytes, self._keeping)
         self._told = (-1, 0)
 
@@ -152,7 +158,6 @@ class Keeper:
             if size is None:
                 if not self._room.refuses(item):
                     self._wanting.add(item)
-                    self._is_listed = False
             else:
                 self._has(item, size)
 
@@ -204,6 +209,9 @@ class Keeper:
         except DiskFullError as error:
             self._events.emit("disk_full", reason=str(error))
             self._fail(one, "no room on the disk")
+        except (OSError, MemoryError) as error:
+            self._events.emit("archive_trouble", count=1, reason=first_line(error))
+            self._fail(one, first_line(error))
 
     async def _fetch(self, item: Item) -> None:
         """Fetch and keep an item; a header that its maker has not signed as well, but it raises."""
@@ -227,19 +235,16 @@ class Keeper:
         if not self._room.make(item, len(data), ledger_bytes):
             raise NotYetError("no room: the archive is as large as it may be")
         await self._runtime.compute(self._bytes.put, item, data)
-        self._is_listed = False
         self._has(item, len(data))
 
     async def _replace_signature(self, item: Item, data: bytes) -> None:
         """Keep a header that is here with the signature of its maker; all else was noted before."""
         await self._runtime.compute(self._bytes.put, item, data)
-        self._is_listed = False
         self._wanting.got(item)
         if self._mirror is not None:
             self._mirror.has_changed(item)
 
     def _fail(self, one: Open, why: str, *, is_early: bool = False) -> None:
-        is_new = one.why != why
         is_late = self._following.is_finished or self._book.is_past(one.item)
         if is_early and not is_late:
             self._wanting.wait(one, self._looks, why)
@@ -247,23 +252,15 @@ class Keeper:
             self._wanting.failed(one, self._looks, why)
         if is_late and one.attempts >= LAST_ATTEMPTS:
             self._wanting.give_up(one)
-        self._is_listed &= not is_new
 
     def _keep_chain(self) -> None:
         account = self._following.account
         if account is not None:
             self._folder.write_chain(self._following.slot, account)
 
-    def list_missing(self) -> None:
-        """Rewrite the list of what is missing, if it has changed."""
-        if self._is_listed:
-            return
-        found = (item.to_json(why) for item, why in self._wanting.items())
-        try:
-            self._folder.write_missing(self._room.forgotten_before, found)
-            self._is_listed = True
-        except DiskFullError as error:
-            self._events.emit("disk_full", reason=str(error))
+    async def list_missing(self) -> None:
+        """Make the list of what is missing exact, unless the disk is full. Raises OSError."""
+        await self._list.write(self._looks, self._room.forgotten_before, self._wanting)
 
     def _tell(self) -> None:
         """Report each new round, and each round that gave way."""

@@ -7,6 +7,7 @@ Next: `keeper.py`.
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,10 @@ from troth_client.archive.mirror import Mirror
 from troth_client.archive.room import Keeping
 from troth_client.archive.store_ledger import take_up
 from troth_client.archive.stored import StoredBytes
+from troth_client.network.watch import is_power_of_two
 from troth_client.runtime.base import ProcessRuntime, end
 from troth_client.runtime.files import FolderLock
+from troth_client.runtime.memory import first_line
 from troth_client.runtime.signals import at_stop_signals
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.base import Transport
@@ -32,6 +35,7 @@ from troth_client.transport.http import http_reader
 from troth_client.transport.store import StoreWire
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_name
+from troth_coordinator.chain.errors import AccountMissingError
 from troth_coordinator.errors import TrothError
 from troth_coordinator.ledger.file import LedgerFile, LedgerHead
 
@@ -41,6 +45,8 @@ STORE_SECONDS: Final = 30.0
 """So long a store may be silent."""
 LAST_SECONDS: Final = 15.0
 """So long a stop waits for what is new on chain."""
+PASSING: Final = (AccountMissingError, OSError, MemoryError)
+"""Errors of a look beside a participant, which has read the run: the next look may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +86,8 @@ async def keep_archive(
 
     Raises ArchiveFolderError, FolderInUseError, LedgerFileError for another run's folder,
     StoreLedgerError for another ledger in the store, StoreInUseError for another process that
-    writes there, AccountMissingError without the run. Trouble with an RPC node, a member or a disk
-    ends nothing.
+    writes there, AccountMissingError without the run. Before it has begun it raises what RPC nodes
+    raise; then trouble with an RPC node or a member ends nothing, nor does a full disk.
     """
     await _check_run(settings, client)
     genesis = bytes(await client.rpc.genesis_hash())
@@ -122,6 +128,7 @@ async def archive_beside(
     stopped = asyncio.Event()
     work = _keep_beside(settings, client, transport, events, genesis, stopped)
     keeping = asyncio.create_task(work)
+    keeping.add_done_callback(functools.partial(_report, events))
     try:
         yield
     finally:
@@ -138,15 +145,38 @@ async def _keep_beside(  # as above, and the end
     genesis: bytes,
     stopped: asyncio.Event,
 ) -> None:
-    """Look again and again, and once more after the stop."""
-    try:
-        async with _opened(settings, client, transport, events, genesis, False) as keeper:
-            while not stopped.is_set():
-                await keeper.look()
-                await _pause(stopped, settings.poll_seconds)
+    """Follow the run until the stop. Raises as `_opened` and Keeper.look."""
+    async with _opened(settings, client, transport, events, genesis, False) as keeper:
+        await _look_often(keeper, events, stopped, settings.poll_seconds)
+
+
+async def _look_often(
+    keeper: Keeper, events: EventSink, stopped: asyncio.Event, seconds: float
+) -> None:
+    """Look again and again, and once more after the stop. Raises as Keeper.look.
+
+    Trouble that may pass is reported, ever more seldom, and the next look tries again.
+    """
+    num_failures, is_last = 0, False
+    while not is_last:
+        is_last = stopped.is_set()
+        try:
             await keeper.look()
-    except (TrothError, OSError) as error:
-        events.emit("archive_failed", reason=str(error))
+            num_failures = 0
+        except PASSING as error:
+            num_failures += 1
+            if is_power_of_two(num_failures):
+                events.emit("archive_trouble", count=num_failures, reason=first_line(error))
+        if not is_last:
+            await _pause(stopped, seconds)
+
+
+def _report(events: EventSink, keeping: "asyncio.Task[None]") -> None:
+    """Report an archive that ended with an error: nobody else asks how it ended."""
+    error = None if keeping.cancelled() else keeping.exception()
+    if error is not None:
+        reason = str(error) if isinstance(error, TrothError) else repr(error)
+        events.emit("archive_failed", reason=reason)
 
 
 @contextlib.asynccontextmanager
@@ -179,7 +209,11 @@ async def _opened(  # the outside of a keeper, part by part
         ports = Ports(
             client, ProcessRuntime(settings.poll_seconds), events, fetching, store, mirror
         )
-        yield await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
+        keeper = await asyncio.to_thread(Keeper, folder, ledger, ports, settings.keeping)
+        try:
+            yield keeper
+        finally:
+            await keeper.list_missing()  # a look that was cut short has not
         if mirror is not None:
             await mirror.finish(STORE_SECONDS)
 
@@ -220,7 +254,6 @@ async def _follow(keeper: Keeper, stopped: asyncio.Event, seconds: float) -> Non
     if stopped.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(keeper.read_chain(), LAST_SECONDS)
-        keeper.list_missing()  # a look that was cut short has not
 
 
 async def _pause(stopped: asyncio.Event, seconds: float) -> None:

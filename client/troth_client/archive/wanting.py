@@ -4,7 +4,9 @@ Owns: patience with members. Never: fetches, or forgets that something is missin
 Next: `keeper.py`.
 """
 
-from collections.abc import Iterable, Iterator
+import heapq
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,11 +35,23 @@ class Open:
 
 
 class Wanting:
-    """The open items, and those that were given up, by address."""
+    """The open items, and those that were given up, by address.
 
-    def __init__(self) -> None:
+    `changed` is called when something else is missing than before, or for another reason. Each open
+    item waits for its look, is due, or was asked for at the last look. So a look costs as much as
+    the items that it asks for, however many are missing.
+    """
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        """Begin with nothing missing, which may be news."""
+        self._changed = changed
         self._open: dict[str, Open] = {}
         self._gone: dict[str, tuple[Item, str]] = {}
+        self._waiting: dict[int, list[Open]] = {}
+        self._due: list[tuple[int, int, int, int, Open]] = []  # a heap
+        self._asked: list[Open] = []
+        self._numbers = itertools.count()
+        changed()
 
     def __bool__(self) -> bool:
         """Whether anything is still asked for."""
@@ -50,27 +64,43 @@ class Wanting:
     def add(self, item: Item) -> None:
         """Ask for an item from now on."""
         if item not in self:
-            self._open[item.address] = Open(item)
+            one = self._open[item.address] = Open(item)
+            self._wait(one)
+            self._changed()
 
     def due(self, look: int) -> list[Open]:
-        """Return what is to be asked for at a look, the most urgent first."""
-        found = [one for one in self._open.values() if one.due <= look]
-        return sorted(found, key=_urgency)[:MOST_A_LOOK]
+        """Return what is to be asked for at a look, the most urgent first.
+
+        Items of the last look are due again when `failed` or `wait` says, else now.
+        """
+        for one in filter(self._is_open, self._asked):
+            self._wait(one)
+        for at in [at for at in self._waiting if at <= look]:
+            for one in self._waiting.pop(at):
+                heapq.heappush(self._due, (*_urgency(one), next(self._numbers), one))
+        self._asked = []
+        while self._due and len(self._asked) < MOST_A_LOOK:
+            one = heapq.heappop(self._due)[-1]
+            if self._is_open(one):
+                self._asked.append(one)
+        return list(self._asked)
 
     def got(self, item: Item) -> None:
         """Take an item off the list."""
-        self._open.pop(item.address, None)
-        self._gone.pop(item.address, None)
+        if item in self:
+            self._open.pop(item.address, None)
+            self._gone.pop(item.address, None)
+            self._changed()
 
     def failed(self, one: Open, look: int, why: str) -> None:
         """Ask again later."""
-        one.why = why
+        self._explain(one, why)
         one.attempts += 1
         one.due = look + min(2 ** min(one.attempts, 10), LONGEST_PAUSE)
 
     def wait(self, one: Open, look: int, why: str) -> None:
         """Ask at the next look: what it waits for is no member's fault."""
-        one.why = why
+        self._explain(one, why)
         one.due = look + 1
 
     def give_up(self, one: Open) -> None:
@@ -78,27 +108,27 @@ class Wanting:
         self._open.pop(one.item.address, None)
         self._gone[one.item.address] = (one.item, one.why)
 
-    def drop(self, items: Iterable[Item]) -> None:
-        """Take items off the list that nobody wants any more."""
-        for item in items:
-            self.got(item)
-
-    def items(self) -> Iterator[tuple[Item, str]]:
-        """Yield everything that is missing, with the reason, by round."""
-        found = [(one.item, one.why) for one in self._open.values()]
-        yield from sorted([*found, *self._gone.values()], key=lambda one: _place(one[0]))
+    def items(self) -> list[tuple[Item, str]]:
+        """Return everything that is missing now, with the reason."""
+        return [*((one.item, one.why) for one in self._open.values()), *self._gone.values()]
 
     @property
     def num_missing(self) -> int:
         """How many items are missing."""
         return len(self._open) + len(self._gone)
 
+    def _is_open(self, one: Open) -> bool:
+        return self._open.get(one.item.address) is one
+
+    def _explain(self, one: Open, why: str) -> None:
+        if one.why != why:
+            one.why = why
+            self._changed()
+
+    def _wait(self, one: Open) -> None:
+        self._waiting.setdefault(one.due, []).append(one)
+
 
 def _urgency(one: Open) -> tuple[int, int, int]:
     kind = one.item.kind
     return (_FIRST.index(kind) if kind in _FIRST else len(_FIRST), one.item.round, one.attempts)
-
-
-def _place(item: Item) -> tuple[int, int, str, bytes]:
-    index = -1 if item.participant is None else item.participant
-    return (item.round, index, item.kind, item.key)

@@ -1,6 +1,7 @@
 """The sums over the events of one participant: the numbers behind the view of `troth join`.
 
 Owns: folding its own events; the curve of the run, from what it says of each closed round.
+A run of any length fits: sums that the view does not show are dropped.
 Never: reads a file or draws. Next: `own_display.py`, which draws; `board.py` for several logs.
 """
 
@@ -17,6 +18,8 @@ from troth_client.telemetry.thinning import superfluous
 
 ME = "this machine"
 MOST_LOSSES = 4_096
+MOST_AUDITS = 1_024
+"""Audits of which lines are kept: those that are open, and closed ones that are worth showing."""
 MICRO = 10**6
 
 
@@ -25,7 +28,8 @@ class OwnBoard:
     """One participant and its run. `clock`: seconds, for the length of rounds.
 
     `losses` are the run's mean training losses by round, `validation` losses on held-out text, in
-    micro-nats. `tally` is the newest event `tallied`.
+    micro-nats. `tally` is the newest event `tallied`. `board` and `duties` have no losses by round
+    and no findings, and of audits only open and notable ones.
     """
 
     run: str
@@ -45,6 +49,7 @@ class OwnBoard:
         """Fold one event in; events that it does not know change nothing."""
         self.board.take({**event, "peer": ME})
         self.duties.take(event)
+        self._forget(event)
         name, round_ = event["event"], int_of(event, "round", -1)
         if name == "round_closed":
             self._close(round_, event)
@@ -76,6 +81,17 @@ class OwnBoard:
         if each is None:
             return None
         return Spread(each.low * num_left, each.middle * num_left, each.high * num_left)
+
+    def _forget(self, event: Event) -> None:
+        """Drop what would grow with the run, and what the view does not show."""
+        self.board.losses.clear()
+        self.duties.findings.clear()
+        audits = self.board.audits
+        key = (int_of(event, "round"), int_of(event, "target"))
+        if event["event"] == "audit_closed" and not audits[key].is_notable:
+            del audits[key]
+        if len(audits) > MOST_AUDITS:
+            del audits[next(iter(audits))]  # the oldest one
 
     def _close(self, round_: int, event: Event) -> None:
         self._closed.append((round_, self.clock()))

@@ -1,6 +1,9 @@
 """The view of one participant: numbers from its own events, drawn on any terminal."""
 
 import io
+import threading
+from collections import deque
+from dataclasses import fields, is_dataclass
 
 import pytest
 from rich.console import Console
@@ -9,8 +12,9 @@ from solders.pubkey import Pubkey
 from support.run_requests import request
 
 from troth_cli.view.output import Output
+from troth_cli.workflows import live_view
 from troth_cli.workflows.live_view import shown_events
-from troth_client.telemetry.own_board import MOST_LOSSES, OwnBoard
+from troth_client.telemetry.own_board import MOST_AUDITS, MOST_LOSSES, OwnBoard
 from troth_client.telemetry.own_display import draw_own
 from troth_client.telemetry.thinning import superfluous
 
@@ -131,6 +135,52 @@ def test_a_run_of_100_000_rounds_keeps_its_curve_in_bounds():
     assert superfluous(range(10), 10) == ()
 
 
+def audit(name, round_, target=1, **more):
+    return {"event": name, "round": round_, "target": target, **more}
+
+
+def played(num_rounds, verdict="OK"):
+    """The events of so many rounds, in each of which we train, and judge an audit to its end."""
+    for round_ in range(num_rounds):
+        yield {"event": "trained", "round": round_, "loss_micro": 3 * NAT}
+        yield audit("audit_changed", round_, stage="OPENINGS")
+        yield audit("judged", round_, verdict=verdict, seconds=1.0)
+        yield audit("audit_closed", round_)
+        yield closed(round_)
+
+
+def num_held(record):
+    """How many entries the containers of a record hold, those of its parts included."""
+    parts = [getattr(record, one.name) for one in fields(record)]
+    own = [part for part in parts if isinstance(part, dict | list | set | deque)]
+    return sum(map(len, own)) + sum(num_held(part) for part in parts if is_dataclass(part))
+
+
+def test_what_it_holds_does_not_grow_with_the_rounds():
+    """The two curves of the run apart, which have bounds of their own."""
+    short, long = board(played(100)), board(played(300))
+    for own in (short, long):
+        own.losses.clear()
+        assert own.duties.verdicts == {"OK": 100 if own is short else 300}
+    assert num_held(long) == num_held(short)
+
+
+def test_a_run_of_faults_alone_keeps_the_newest_ones():
+    own = board(played(3 * MOST_AUDITS, "MISMATCH"))
+    kept = [line.round for line in own.board.notable_audits()]
+    assert kept == list(range(2 * MOST_AUDITS, 3 * MOST_AUDITS))
+    assert own.duties.findings == []
+
+
+def test_a_notable_audit_is_shown_after_its_end_and_others_are_dropped():
+    accused = audit("audit_changed", 7, 2, stage="ACCUSED")
+    still_open = audit("audit_changed", 8, 3, stage="OPENINGS")
+    own = board([accused, audit("audit_closed", 7, 2), still_open, *played(3_000)])
+    assert [line.round for line in own.board.audits.values()] == [7, 8]
+    shown = picture(own)
+    assert "accused" in shown
+
+
 def test_losses_that_are_not_known_leave_no_mark():
     own = board([closed(0, None), closed(1, None, void=True)])
     assert own.losses == {}
@@ -173,6 +223,27 @@ def test_a_terminal_gets_the_view_and_notable_events_above_it(terminal):
     assert "5 members, 2 open audits" in shown
     assert "owed round=3 target=1" in shown
     assert "round_closed" not in shown
+
+
+def num_drawn(num_rounds, monkeypatch):
+    """How many pictures the thread of the events drew while they came."""
+    drawn = []
+
+    def draw(own, num_parameters):
+        drawn.append(threading.get_ident())
+        return draw_own(own, num_parameters)
+
+    made = request(Keypair(), Pubkey.from_string(RUN))
+    monkeypatch.setattr(live_view, "draw_own", draw)
+    with shown_events(made, Output(err=Tty())) as events:
+        for event in played(num_rounds):
+            events.emit(event["event"], **{k: v for k, v in event.items() if k != "event"})
+        return drawn.count(threading.get_ident())
+
+
+def test_no_event_waits_for_a_picture(terminal):
+    few, many = num_drawn(100, terminal), num_drawn(300, terminal)
+    assert many == few
 
 
 @pytest.mark.parametrize("case", ["pipe", "plain", "narrow", "json"])
