@@ -110,13 +110,13 @@ def _told(urls: Sequence[str], head: LedgerHead) -> tuple[_Told, tuple[str, ...]
         except RpcError as error:
             failed.append((node_name(url), error))
     if failed and not told:
-        name, error = failed[0]
+        name, first = failed[0]
         raise NodesSilentError(
             "an RPC node that shows the Run account, to compare the ledger with",
-            error.found,
+            first.found,
             f"Name another one with --rpc, or {_OFFLINE}.",
             name,
-        ) from error
+        ) from first
     return told, tuple(f"{name}: {error}" for name, error in failed)
 
 
