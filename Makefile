@@ -20,12 +20,12 @@ help: ## print this list
 demo: $(VENV)/.train ## set everything up, then train a small model on an embedded chain and convict a cheat
 	$(BIN)/troth demo
 
-# The newest folder of `make demo`; another one with `make audit DEMO=DIR`. Its chain is gone:
-# an RPC node that the user has exported for another run is not asked.
+# The newest folder of `make demo`; another one with `make audit DEMO=DIR`. Its chain is gone,
+# and an RPC node that the user has exported knows another one.
 DEMO ?= $(lastword $(sort $(wildcard runs/demo-*)))
 audit: $(VENV)/.train ## check the run of the newest demo from its archive: every root, draw and lamport
 	@test -n "$(DEMO)" || { echo "make audit: expected a demo's folder in runs, found none. Run make demo first." >&2; exit 2; }
-	env -u TROTH_RPC $(BIN)/troth audit --archive $(DEMO)/archive
+	$(BIN)/troth audit --offline --archive $(DEMO)/archive
 
 test: $(VENV)/.dev judge ## set everything up, then run the tests
 	$(PYTEST) -n $(WORKERS) $(SHARED) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)

@@ -77,7 +77,11 @@ class Bond:
 
 @dataclass(frozen=True, slots=True)
 class CaseFile:
-    """One audit from sample to end. `ends` is a moment on the run's clock, None once closed."""
+    """One audit from sample to end. `ends` is a moment on the run's clock, None once closed.
+
+    has_verdicts: whether what was read names seats and jurors, if there were any. The transactions
+    of a run's money do not.
+    """
 
     key: AuditKey
     stage: str
@@ -90,6 +94,7 @@ class CaseFile:
     seats: tuple[Statement, ...] = ()
     jurors: tuple[Statement, ...] = ()
     money: Money = Money()
+    has_verdicts: bool = True
 
     @property
     def is_accused(self) -> bool:

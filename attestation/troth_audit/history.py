@@ -48,15 +48,16 @@ async def read_closed(
     """Return the audits and cases of a run that are over, by round, target and kind.
 
     They come from the transactions that name the run's vault, of which `newest` bounds the number.
-    Verdicts and votes are not among those: `read_case` adds them.
+    Seats, jurors, verdicts and votes are not among those: `read_case` adds them.
     """
     return closed_in(await client.history(at.vault, at.run, newest))
 
 
 def closed_in(events: Iterable[Event]) -> list[CaseFile]:
-    """Return those that are over, of the audits and cases that these events are about."""
+    """Return those that are over, of the audits and cases that these events of money are about."""
     found = [of_events(*one) for one in by_audit(events)]
-    return [case for case in found if case is not None and case.stage == CLOSED]
+    over = [case for case in found if case is not None and case.stage == CLOSED]
+    return [replace(case, has_verdicts=False) for case in over]
 
 
 def by_audit(events: Iterable[Event]) -> list[tuple[AuditKey, list[Event]]]:

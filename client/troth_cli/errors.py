@@ -17,6 +17,7 @@
         ├── DiskSpaceError            the disk has no room for what was asked
         ├── PushError                 a holder that files were offered to cannot be reached
         ├── OtherRunError             a run that is not what was asked for
+        ├── NodesSilentError          no RPC node says what the Run account is
         ├── CheckpointMissingError    the chain names no root for that round
         ├── DifferentWeightsError     weights that do not have the root on chain
         ├── CaseError                 a case that cannot be opened or appealed
@@ -96,6 +97,10 @@ class PushError(CommandError):
 
 class OtherRunError(CommandError):
     """The run on chain is not the one that was asked for."""
+
+
+class NodesSilentError(CommandError):
+    """No RPC node that was named says what the Run account is."""
 
 
 class CheckpointMissingError(CommandError):

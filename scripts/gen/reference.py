@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import named_numbers
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.layouts import ProgramLayout, program_layout
@@ -65,7 +67,8 @@ def accounts(idl: Entry, layout: ProgramLayout) -> str:
         "# Accounts\n\n"
         "Every account begins with 8 bytes that name its type; offsets below count from behind "
         "them. Integers are little-endian. Zero-copy accounts and the structs inside them are "
-        "read by offset; the others are borsh.\n"
+        "read by offset; the others are borsh. What a byte of numbers or flags may hold stands "
+        f"[below](#{named_numbers.HEADING.lower().replace(' ', '-')}).\n"
     )
     types = {entry["name"]: entry for entry in idl["types"]}
     seeds = table(
@@ -76,7 +79,16 @@ def accounts(idl: Entry, layout: ProgramLayout) -> str:
         ],
     )
     names = [*layout.accounts, *(name for name in layout.structs if name not in layout.accounts)]
-    return "\n".join([head, *seeds, *(struct(types[name], layout) for name in names)])
+    structs = (struct(types[name], layout) for name in names)
+    return "\n".join([head, *seeds, *structs, *numbers(layout)])
+
+
+def numbers(layout: ProgramLayout) -> Iterator[str]:
+    """Yield the lines of the tables of all numbers and flags."""
+    yield from (f"## {named_numbers.HEADING}", "")
+    yield from ("Flags are added up, so that a field may hold several.", "")
+    for heading, rows in named_numbers.sections(layout.enums):
+        yield from (f"### {heading}", "", *table(("number", "name", "meaning"), rows))
 
 
 def struct(entry: Entry, layout: ProgramLayout) -> str:
@@ -86,7 +98,12 @@ def struct(entry: Entry, layout: ProgramLayout) -> str:
     if entry["name"] in layout.structs:
         parts += [f"Zero-copy, {layout.sizes[entry['name']]} bytes.", ""]
         rows = [
-            (str(field.offset), f"`{field.name}`", f"`{field.form}`", described.get(field.name, ""))
+            (
+                str(field.offset),
+                f"`{field.name}`",
+                f"`{field.form}`",
+                named_numbers.linked(described.get(field.name, "")),
+            )
             for field in layout.structs[entry["name"]]
         ]
         return "\n".join([*parts, *table(("offset", "field", "dtype", "meaning"), rows)])
@@ -115,7 +132,11 @@ def events(idl: Entry, layout: ProgramLayout) -> str:
     for name in names:
         kind = f" (kind {kinds[name]})" if name in kinds else " (plain)"
         rows = [
-            (f"`{field['name']}`", f"`{type_name(field['type'])}`", sentence(field))
+            (
+                f"`{field['name']}`",
+                f"`{type_name(field['type'])}`",
+                named_numbers.linked(sentence(field), "accounts.md"),
+            )
             for field in types[name]["type"]["fields"]
         ]
         parts = [f"## {name}{kind}", "", sentence(types[name]), ""]

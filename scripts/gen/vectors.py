@@ -18,6 +18,7 @@ import vector_audit
 import vector_judge
 import vector_params
 import vector_reference as ref
+import vector_start
 import vector_work
 from vector_reference import NONE, H, u64, var
 from vector_stream import Stream
@@ -304,7 +305,12 @@ def write(folder: Path, reference: ModuleType | None) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     makers = {make.__name__: make for make in RUST}
-    python_only = (*vectors_python.makers(reference), *vector_audit.PYTHON, *vector_work.PYTHON)
+    python_only = (
+        *vectors_python.makers(reference),
+        *vector_start.PYTHON,
+        *vector_audit.PYTHON,
+        *vector_work.PYTHON,
+    )
     makers |= {f"py_{make.__name__}": make for make in python_only}
     for name, make in makers.items():
         cases = [{"in": given, "out": out} for given, out in make(Stream(name))]

@@ -1,6 +1,7 @@
 """`troth audit` on archives and RPC nodes: exit codes, words, and what it refuses."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from support.runs import NO_AUDITS, start_members
 from troth_audit.replay.account import Word
 from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Report, Verdict
+from troth_cli.errors import OtherRunError
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, Inputs, gather
@@ -73,6 +75,33 @@ def test_make_audit_asks_no_node_that_the_user_has_exported(recorded):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("PASS")
+
+
+def test_offline_asks_no_node_that_the_environment_names(cli, recorded, monkeypatch):
+    monkeypatch.setenv("TROTH_RPC", NOWHERE)
+    error = cli.refused("audit", "--archive", recorded, code=2)
+    assert error["kind"] == "NodesSilentError"
+    assert "--offline" in error["next_step"]
+    done = cli.ok("audit", "--offline", "--archive", recorded)
+    assert "its own word, no proof: give --rpc" in done.out
+
+
+async def test_a_node_of_another_network_is_refused_with_the_way_around_it(
+    run_factory, archive, tmp_path
+):
+    first, *events = lines(archive)
+    head = json.loads(first) | {"genesis_hash": "00" * 32}
+    rewrite(archive, [json.dumps(head).encode() + b"\n", *events])
+    run = await run_factory.create(3, **NO_AUDITS)
+    server = RpcServer(run.chain, ServerConfig(slot_milliseconds=None))
+    await server.start()
+    asked = Asked(None, None, [server.rpc_url], [str(archive)], None, tmp_path)
+    try:
+        with pytest.raises(OtherRunError) as raised:
+            await asyncio.to_thread(gather, asked)
+    finally:
+        await server.stop()
+    assert "--offline" in raised.value.next_step
 
 
 def test_the_json_is_one_object(cli, recorded):

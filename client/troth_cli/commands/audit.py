@@ -53,6 +53,13 @@ class AuditOptions(Common):
             show_default=False,
         ),
     ] = field(default_factory=list)
+    offline: Annotated[
+        bool,
+        typer.Option(
+            "--offline",
+            help="Ask no RPC node, whatever names one: --rpc, TROTH_RPC or a config file.",
+        ),
+    ] = False
     archive: Annotated[
         list[str],
         typer.Option(
@@ -195,11 +202,12 @@ def _asked(options: AuditOptions, folder: Path) -> "Asked":
     from troth_cli.view.amounts import address, address_of_run
     from troth_cli.workflows.audit_inputs import Asked
 
-    run, program, rpc = options.run_address, "", options.rpc
+    run, program = options.run_address, ""
+    rpc = [] if options.offline else options.rpc
     if run and names_file(run):
         file = read_run_file(Path(run))
         run, program = file.address, file.program_id
-        if not (rpc or options.archive or options.ledger):
+        if not (rpc or options.offline or options.archive or options.ledger):
             rpc = list(file.rpc)
     return Asked(
         address_of_run(run) if run else None,

@@ -123,7 +123,8 @@ def demo(options: DemoFlags, output: Output) -> None:
 
     def report(summary: "Summary", rpc_url: str) -> None:
         output.result(summary.to_json(), *blocks(summary))
-        output.note(f"Check the run without the chain: troth audit --archive {chosen.archive}")
+        check = f"troth audit --offline --archive {chosen.archive}"
+        output.note(f"Check the run without the chain: {check}")
         if options.stay:
             _stay(summary, str(chosen.folder), rpc_url, output)
 

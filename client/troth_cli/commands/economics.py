@@ -136,7 +136,9 @@ def economics(options: EconomicsOptions, output: Output) -> None:
     mu: colluders hold 3 of 5 seats, or 3 of 7 jurors, drawn from those eligible at the open.
 
     Refusing to show the work costs F = max(12 * R, 1.8 * R / q), the next time twice that, then
-    four times: q * (F + R) >= G + B. Here q is p, or less where the limit of audits binds.
+    four times: q * (F + R) >= G + B. Here q is p, or less where the limit of audits binds. No price
+    is more than half of what a member holds. The first table counts on the stake to stay, the last
+    one on the stake to join.
 
     Forged tiles: one of n drawn ones is enough, 1 - (1 - f)^n. Low-rank gradients within the
     tolerance are accepted: they save at most C / 3 of a payload, and nothing punishes them.
@@ -286,7 +288,7 @@ def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> lis
         ("rounds until 95 % are caught", "never" if rounds is None else rounds, "", ""),
         ("minimum stake", *_compared(stake, params.min_stake_lamports)),
         ("... if a conviction takes half", *_compared(_double(stake), params.min_stake_lamports)),
-        ("refusing costs, then, then", *_prices(advice)),
+        ("refusing costs, with the stake to stay", *_prices(advice)),
         ("refusing to show the work loses", "yes" if advice.is_refusing_deterred else "no", "", ""),
         (f"forging {_percent(given.forged_ppm)} of tiles is seen", *_forging(advice)),
         ("low-rank gradients save, unpunished", sol(advice.low_rank_saves), "", ""),
@@ -300,7 +302,7 @@ def _blocks(given: "Assumptions", advice: "Advice", params: "ParamsView") -> lis
 
 
 def _prices(advice: "Advice") -> tuple[str, str, str]:
-    return ", ".join(map(sol, advice.refusal_prices)), "", ""
+    return ", then ".join(map(sol, advice.refusal_prices)), "", ""
 
 
 def _forging(advice: "Advice") -> tuple[str, str, str]:

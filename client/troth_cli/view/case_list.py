@@ -47,27 +47,32 @@ def list_blocks(found: "CaseList") -> list[Facts | Grid | str]:
     clock = run_clock(found.view.run, found.view.slot)
     columns = ("round", "target", "kind", "stage", "outcome", "verdicts", "in escrow", "stage ends")
     rows = [
-        (*_list_row(case, case.money.taken), ends_text(case, clock, found.slot))
+        (*_about(case), _verdicts(case), _taken(case), ends_text(case, clock, found.slot))
         for case in found.cases
     ]
     blocks: list[Facts | Grid | str] = [Grid(columns, rows) if rows else "No audit is open."]
     if found.closed is not None:
-        over = [_list_row(case, case.money.taken) for case in found.closed]
-        titles = (*columns[:6], "taken")
+        over = [(*_about(case), _taken(case)) for case in found.closed]
+        titles = (*columns[:5], "taken")
         blocks.append(Grid(titles, over, "over") if over else "No audit is over yet.")
     if found.openable is not None:
         blocks += openable_blocks(found.openable, found.view, found.slot)
     return blocks
 
 
-def _list_row(case: CaseFile, taken: int) -> tuple[object, ...]:
-    places = case.jurors or case.seats
+def _about(case: CaseFile) -> tuple[object, ...]:
     return (
         case.key[0],
         case.key[1],
         kind_text(case.key[2]),
         case.stage.lower(),
         word(CaseOutcome, case.case_outcome) or outcome_text(case.outcome) or "",
-        verdicts_text(places) if places or case.ends is not None else "",
-        sol(taken) if taken else "",
     )
+
+
+def _verdicts(case: CaseFile) -> str:
+    return verdicts_text(case.jurors or case.seats)
+
+
+def _taken(case: CaseFile) -> str:
+    return sol(case.money.taken) if case.money.taken else ""

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def case_values(case: CaseFile) -> dict[str, Json]:
-    """Return the record for JSON."""
+    """Return the record for JSON; null for what was not among the things that were read."""
     money = case.money
+    bond = _bond_values(case)
     sources = ("stake", "unbonding", "unvested", "shortfall")
     parts = ("jurors", "challenger", "pool", "burned", "returned")
     round_, target, kind = case.key
@@ -38,11 +39,11 @@ def case_values(case: CaseFile) -> dict[str, Json]:
         "is_conviction": case.is_conviction,
         "flags": [str(flag.name).lower() for flag in AuditFlag if flag in case.flags],
         "challenger": case.challenger or None,
-        "bond_lamports": case.bond.posted,
-        "bond": {f"{name}_lamports": amount for name, amount in asdict(case.bond).items()},
+        "bond_lamports": bond["posted_lamports"],
+        "bond": bond,
         "ends_at_clock": case.ends,
-        "seats": [_statement_values(one) for one in case.seats],
-        "jurors": [_statement_values(one) for one in case.jurors],
+        "seats": [_statement_values(one) for one in case.seats] if case.has_verdicts else None,
+        "jurors": [_statement_values(one) for one in case.jurors] if case.has_verdicts else None,
         "taken_lamports": money.taken,
         "taken": {f"{name}_lamports": int(getattr(money, name)) for name in sources},
         "split": {f"{name}_lamports": int(getattr(money, name)) for name in parts},
@@ -168,6 +169,15 @@ def _shown(event: Event) -> str | None:
     if isinstance(event, audit_events.VerdictRevealed | audit_events.JurorVoteRevealed):
         return verdict_text(event.verdict)
     return None
+
+
+def _bond_values(case: CaseFile) -> dict[str, Json]:
+    """Return the bond and its parts; null for those that were not read though there is a bond."""
+    amounts: dict[str, Json] = asdict(case.bond)
+    if AuditFlag.BONDED in case.flags and not case.bond.posted:
+        # The account of a decided case holds no bond any more; old transactions may be left out.
+        amounts = amounts | {"posted": None} if any(amounts.values()) else dict.fromkeys(amounts)
+    return {f"{name}_lamports": amount for name, amount in amounts.items()}
 
 
 def _statement_values(statement: Statement) -> Mapping[str, Json]:

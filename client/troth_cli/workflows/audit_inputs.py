@@ -17,7 +17,7 @@ from solders.pubkey import Pubkey
 
 from troth_audit.replay.account import Word
 from troth_cli.connection import connect
-from troth_cli.errors import InputError, LedgerMissingError, OtherRunError
+from troth_cli.errors import InputError, LedgerMissingError, NodesSilentError, OtherRunError
 from troth_client.archive.folder import CHAIN_FILE, MOST_CHAIN_BYTES, SeenAccount
 from troth_client.archive.stored import MOST_LEDGER_BYTES
 from troth_client.transport.endpoint import check_store, is_store
@@ -66,7 +66,8 @@ class Inputs:
 def gather(asked: Asked) -> Inputs:
     """Find or read the ledger, and read the accounts after it.
 
-    Raises LedgerMissingError, LedgerError, OtherRunError, RpcError, InputError, DiskFullError.
+    Raises LedgerMissingError, LedgerError, OtherRunError, NodesSilentError, RpcError, InputError,
+    DiskFullError.
     """
     archives = [_archive(asked, number) for number in range(len(asked.archives))]
     ledger = _ledger(asked, archives)
@@ -94,12 +95,13 @@ def gather(asked: Asked) -> Inputs:
 
 
 _Told = list[tuple[str, Word | None]]
+_OFFLINE = "ask none with --offline: then the ledger is held against the archive's own account"
 
 
 def _told(urls: Sequence[str], head: LedgerHead) -> tuple[_Told, tuple[str, ...]]:
     """Return what each node says of the account, and the nodes that say nothing.
 
-    Raises RpcError where there are nodes and none of them answers.
+    Raises NodesSilentError where there are nodes and none of them answers; OtherRunError.
     """
     told, failed = _Told(), list[tuple[str, RpcError]]()
     for url in urls:
@@ -108,7 +110,13 @@ def _told(urls: Sequence[str], head: LedgerHead) -> tuple[_Told, tuple[str, ...]
         except RpcError as error:
             failed.append((node_name(url), error))
     if failed and not told:
-        raise failed[0][1]
+        name, first = failed[0]
+        raise NodesSilentError(
+            "an RPC node that shows the Run account, to compare the ledger with",
+            first.found,
+            f"Name another one with --rpc, or {_OFFLINE}.",
+            name,
+        ) from first
     return told, tuple(f"{name}: {error}" for name, error in failed)
 
 
@@ -208,7 +216,7 @@ async def _word_of_node(url: str, head: LedgerHead) -> Word | None:
             raise OtherRunError(
                 f"the network with the genesis hash {head.genesis_hash}, as in the ledger",
                 genesis,
-                "Name an RPC node of the run's network.",
+                f"Name an RPC node of the run's network, or {_OFFLINE}.",
                 node_name(url),
             )
         try:

@@ -1,6 +1,7 @@
 """Prices of priority: never above a cap, never lower nearer to the deadline, nothing for none."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -94,6 +95,18 @@ def test_a_quiet_chain_costs_nothing_until_time_is_short():
     offered = [policy.price(policy.base([0, 0]), level, 20_000, 10**9) for level in range(4)]
     assert offered == [0, 4 * FLOOR, 16 * FLOOR, 5_000_000]
     assert lamports_of(offered[LAST_LEVEL], 20_000) == policy.cap_lamports
+
+
+def test_the_guide_says_what_a_late_transaction_pays_on_a_quiet_chain():
+    guide = Path(__file__).parents[3] / "docs/guide/keep-running.md"
+    words = " ".join(guide.read_text(encoding="utf-8").split())
+    policy, used = PriorityPolicy.parse("percentile:75"), 200_000
+    paid = [
+        lamports_of(policy.price(0, level, used, policy.epoch_cap_lamports), used)
+        for level in range(1, LAST_LEVEL + 1)
+    ]
+    told = "transaction of {:,} units pays {:,} lamports, then {:,}, then {:,}, the cap"
+    assert told.format(used, *paid) in words
 
 
 def test_what_others_pay_is_the_base():

@@ -112,6 +112,8 @@ def test_people_read_pass_or_fail_and_what_a_member_can_lose(cli):
     good = cli.ok("run", "economics").out
     assert good.splitlines()[-1] == "pass: cheating, refusing and idling lose"
     assert "0.018 SOL, then 0.036 SOL, then 0.05 SOL" in good, "openings not shown"
+    (row,) = [line for line in good.splitlines() if "with the stake to stay" in line]
+    assert row.split("stay")[1].strip() == "0.018 SOL, then 0.03 SOL, then 0.03 SOL"
     poor = cli("run", "economics", "--set", "chain.witness_fee=1000")
     assert poor.code == 1
     assert poor.out.splitlines()[-1] == (

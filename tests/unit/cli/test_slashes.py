@@ -3,13 +3,16 @@
 from dataclasses import fields, replace
 
 from solders.pubkey import Pubkey
+from support.views import network
 
 from troth_audit.cases import CaseFile, Money
-from troth_audit.history import of_events
+from troth_audit.history import closed_in, of_events
 from troth_audit.slashes import Fine, Slashes, slashes_of
 from troth_cli.slot_time import STATED
-from troth_cli.view.cases import case_blocks, history_values
+from troth_cli.view.case_list import list_blocks
+from troth_cli.view.cases import case_blocks, case_values, history_values
 from troth_cli.view.slashes import slash_grids, slash_values
+from troth_cli.workflows.case_list import CaseList
 from troth_coordinator.chain import event_types_audits as audit_events
 from troth_coordinator.rules.audit_view import AuditFlag
 
@@ -75,6 +78,40 @@ def test_a_bond_is_followed_to_its_end():
     assert case.bond.spent == 40
     assert case.bond.burned == 30
     assert "to the acquitted" in str(case_blocks(case, [], 0, STATED))
+
+
+def test_what_the_runs_money_does_not_tell_of_a_closed_case_is_null():
+    settled = replace(CONVICTED, flags=int(AuditFlag.BONDED))
+    (case,) = closed_in([ACCUSED, settled, PAID])
+    values = case_values(case)
+    assert values["seats"] is None
+    assert values["jurors"] is None
+    assert values["bond_lamports"] is None
+    assert set(values["bond"].values()) == {None}
+    assert values["taken_lamports"] == 62
+    told = case_values(of_events(KEY, STORY))
+    assert len(told["seats"]) == 4
+    assert told["bond_lamports"] == 0
+
+
+def test_of_a_bond_that_was_posted_too_long_ago_its_parts_are_known():
+    settled = replace(CONVICTED, flags=int(AuditFlag.BONDED), bond_spent=40, bond_returned=60)
+    (case,) = closed_in([settled, PAID])
+    bond = case_values(case)["bond"]
+    assert bond["posted_lamports"] is None
+    assert bond["spent_lamports"] == 40
+    assert bond["burned_lamports"] == 0
+
+
+def test_the_list_of_what_is_over_has_no_column_for_verdicts():
+    over = closed_in([ACCUSED, CONVICTED, PAID])
+    open_ones = [replace(of_events(KEY, STORY[:-1]), ends=9)]
+    found = CaseList(network(), STATED, open_ones, over, None)
+    still, done = list_blocks(found)
+    assert still.columns[5] == "verdicts"
+    assert still.rows[0][5] == "1: -, 2: -, 3: -"
+    assert done.columns == ("round", "target", "kind", "stage", "outcome", "taken")
+    assert [len(row) for row in done.rows] == [6]
 
 
 def test_openings_withheld_from_the_jury_are_a_fine_and_no_conviction():

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.golden import checks_judge, checks_rules, checks_work, loader
+from support.golden import checks_judge, checks_rules, checks_start, checks_work, loader
 
-CHECKS = checks_rules.CHECKS | checks_judge.CHECKS | checks_work.CHECKS
+CHECKS = checks_rules.CHECKS | checks_judge.CHECKS | checks_start.CHECKS | checks_work.CHECKS
 REPOSITORY = Path(__file__).parents[3]
 
 
