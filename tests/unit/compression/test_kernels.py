@@ -23,6 +23,7 @@ from support.kernels import (
     A,
     B,
     bits,
+    deaf_to_signs_of_zeros,
     encoding_is_that_of_torch,
     greedy,
     one_bit_off,
@@ -211,6 +212,7 @@ def imprecise(way):
     ("part", "breaks", "cause"),
     [
         ("update", one_bit_off, "other weights in 'cut'"),
+        ("update", deaf_to_signs_of_zeros, "other weights in 'cut' after a step with b = 0.0"),
         ("encode", imprecise, "not precise enough"),
         ("encode", greedy, "another choice"),
     ],
