@@ -137,9 +137,9 @@ class AuditedWeights:
             self._kept[name].copy_(w)
         self._kept_root = self.root()
 
-    def recall(self, round_: int, cursor: int) -> bool:
-        """Take the kept copy for the weights of a round."""
-        if self._kept is None:
+    def recall(self, round_: int, cursor: int, root: bytes) -> bool:
+        """Take the kept copy for the weights of a round, if it had this root when it was kept."""
+        if self._kept is None or self._kept_root != root:
             return False
         self._load({name: w.numpy() for name, w in self._kept.items()})
         self._move(round_, cursor)
