@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.forgeries import blobs, flip, lines, reforge, rewrite, swapped
-from support.recordings import audit_of, play, point_of, put
+from support.recordings import audit_of, play, play_over_a_halt, point_of, put
 
 from troth_attestation.pieces import StateName, pieces_of
 from troth_audit.replay.findings import Grade
@@ -63,6 +63,26 @@ def test_a_killed_audit_goes_on_and_counts_everything_once(archive, tmp_path, la
     assert resumed.verdict is Verdict.GOOD
     assert resumed.counts == whole.counts
     assert resumed.rounds == whole.rounds
+
+
+@pytest.mark.long(reason="a run that halts and starts again")
+def test_a_killed_audit_still_has_the_weights_of_the_stored_root_where_the_run_restarts(
+    data, tmp_path, monkeypatch
+):
+    """The weights of round 4 are kept by the first process, and needed by a later one."""
+    monkeypatch.setattr(audit_point, "REST_SECONDS", 0.0)
+    monkeypatch.setattr(audit_point, "SHARE", 0)
+    halted = play_over_a_halt(data, tmp_path)
+    whole = audit_of(halted)
+    for kills in ((4,), (5,), (5, 6), (3, 5, 9), (11,)):
+        plan = Plan(num_threads=1, state=tmp_path / f"state{kills}")
+        for last in kills:
+            with pytest.raises(KilledError):
+                audit_of(halted, plan=plan, on_round=kill_at(last))
+        resumed = audit_of(halted, plan=plan)
+        assert resumed.resumed_round is not None, kills
+        assert resumed.findings == [], kills
+        assert resumed.counts == whole.counts, kills
 
 
 def test_what_was_found_before_the_kill_is_in_the_end_result(archive, tmp_path):

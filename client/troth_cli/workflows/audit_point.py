@@ -84,4 +84,5 @@ class KeptPoint:
         self._weights.save()
         point = Record({_POINT: replay.saved(state).model_dump_json()}, {})
         write_record(self._folder / POINT_FILE, point, durable=False)
-        self._weights.forget_others()
+        stored = replay.weights.stored
+        self._weights.forget_others(None if stored is None else stored.root)

@@ -182,12 +182,15 @@ class AuditedWeights:
                 chunks = (bytes_of(name, weights[name].numpy()) for name in in_order(weights))
                 atomic_write(path, chunks, durable=False)
 
-    def forget_others(self) -> None:
-        """Remove the states that `save` did not just write; call it when they are not needed."""
+    def forget_others(self, stored: bytes | None) -> None:
+        """Remove the states that `save` did not just write; call it when they are not needed.
+
+        That of the root `stored` stays: an earlier process may have written it, and a restart of
+        the run takes it up.
+        """
         if self._folder is not None:
-            names = {
-                self._file(self._folder, root) for root in (self._root, self._kept_root) if root
-            }
+            roots = (self._root, self._kept_root, stored)
+            names = {self._file(self._folder, root) for root in roots if root}
             for path in self._folder.glob("*" + SUFFIX):
                 if path not in names:
                     path.unlink(missing_ok=True)
