@@ -24,13 +24,6 @@ from troth_client.compression.kernels.panel import entry, fetch_tile, part, prod
 
 Float32 = NDArray[np.float32]
 
-PARTS = "78ddbf7db9adff5a"
-"""The digest of `panel.py` and `inputs.py`, which are compiled in.
-
-numba saves code by the bytes of this file. So a change there must be one here; a test says what
-to write.
-"""
-
 _DOUBT = np.float32(18)
 _SIDE = 64
 _HALF = 32
