@@ -111,6 +111,39 @@ def test_a_damaged_point_is_not_taken(archive, tmp_path, name):
     assert audit_of(archive, plan=plan).counts == audit_of(archive).counts
 
 
+def test_what_a_killed_audit_was_writing_is_removed(archive, tmp_path):
+    (tmp_path / "state").mkdir()
+    left = tmp_path / "state" / f"{'ab' * 32}.weights.tmp"
+    left.write_bytes(b"a part of the weights")
+    audit_of(archive, plan=Plan(num_threads=1, state=tmp_path / "state"))
+    assert not left.exists()
+
+
+def test_torn_weights_of_a_point_are_written_anew(archive, tmp_path):
+    """The audit that finds them starts from the beginning; the next one goes on from its point."""
+    plan = Plan(num_threads=1, state=tmp_path / "state")
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(1))
+    flip(tmp_path / "state" / f"{point_of(tmp_path / 'state').root}.weights", 5)
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(1))
+    assert audit_of(archive, plan=plan).resumed_round == 1
+
+
+def test_a_folder_under_the_name_of_weights_costs_the_point_and_not_the_audit(archive, tmp_path):
+    plan = Plan(num_threads=1, state=tmp_path / "state", warn=(warnings := []).append)
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(3))
+    root = point_of(tmp_path / "state").root
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "state" / f"{root}.weights").mkdir(parents=True)
+    (tmp_path / "state" / "mine.weights").mkdir()
+    report = audit_of(archive, plan=plan)
+    assert report.verdict is Verdict.GOOD
+    assert ["Is a directory" in one for one in warnings] == [True]
+    assert (tmp_path / "state" / "mine.weights").is_dir()
+
+
 def test_a_point_that_is_a_fifo_is_not_waited_for(archive, tmp_path):
     (tmp_path / "state").mkdir()
     os.mkfifo(tmp_path / "state" / "audit.point")
