@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.forgeries import blobs, flip, lines, reforge, rewrite, swapped
-from support.recordings import audit_of, play, point_of, put
+from support.recordings import audit_of, play, play_over_a_halt, point_of, put
 
 from troth_attestation.pieces import StateName, pieces_of
 from troth_audit.replay.findings import Grade
@@ -65,6 +65,26 @@ def test_a_killed_audit_goes_on_and_counts_everything_once(archive, tmp_path, la
     assert resumed.rounds == whole.rounds
 
 
+@pytest.mark.long(reason="a run that halts and starts again")
+def test_a_killed_audit_still_has_the_weights_of_the_stored_root_where_the_run_restarts(
+    data, tmp_path, monkeypatch
+):
+    """The weights of round 4 are kept by the first process, and needed by a later one."""
+    monkeypatch.setattr(audit_point, "REST_SECONDS", 0.0)
+    monkeypatch.setattr(audit_point, "SHARE", 0)
+    halted = play_over_a_halt(data, tmp_path)
+    whole = audit_of(halted)
+    for kills in ((4,), (5,), (5, 6), (3, 5, 9), (11,)):
+        plan = Plan(num_threads=1, state=tmp_path / f"state{kills}")
+        for last in kills:
+            with pytest.raises(KilledError):
+                audit_of(halted, plan=plan, on_round=kill_at(last))
+        resumed = audit_of(halted, plan=plan)
+        assert resumed.resumed_round is not None, kills
+        assert resumed.findings == [], kills
+        assert resumed.counts == whole.counts, kills
+
+
 def test_what_was_found_before_the_kill_is_in_the_end_result(archive, tmp_path):
     payloads = blobs(archive, "payload")
     whole = audit_of(archive)
@@ -89,6 +109,39 @@ def test_a_damaged_point_is_not_taken(archive, tmp_path, name):
     for path in (tmp_path / "state").glob(f"*{name}"):
         flip(path, 5)
     assert audit_of(archive, plan=plan).counts == audit_of(archive).counts
+
+
+def test_what_a_killed_audit_was_writing_is_removed(archive, tmp_path):
+    (tmp_path / "state").mkdir()
+    left = tmp_path / "state" / f"{'ab' * 32}.weights.tmp"
+    left.write_bytes(b"a part of the weights")
+    audit_of(archive, plan=Plan(num_threads=1, state=tmp_path / "state"))
+    assert not left.exists()
+
+
+def test_torn_weights_of_a_point_are_written_anew(archive, tmp_path):
+    """The audit that finds them starts from the beginning; the next one goes on from its point."""
+    plan = Plan(num_threads=1, state=tmp_path / "state")
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(1))
+    flip(tmp_path / "state" / f"{point_of(tmp_path / 'state').root}.weights", 5)
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(1))
+    assert audit_of(archive, plan=plan).resumed_round == 1
+
+
+def test_a_folder_under_the_name_of_weights_costs_the_point_and_not_the_audit(archive, tmp_path):
+    plan = Plan(num_threads=1, state=tmp_path / "state", warn=(warnings := []).append)
+    with pytest.raises(KilledError):
+        audit_of(archive, plan=plan, on_round=kill_at(3))
+    root = point_of(tmp_path / "state").root
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "state" / f"{root}.weights").mkdir(parents=True)
+    (tmp_path / "state" / "mine.weights").mkdir()
+    report = audit_of(archive, plan=plan)
+    assert report.verdict is Verdict.GOOD
+    assert ["Is a directory" in one for one in warnings] == [True]
+    assert (tmp_path / "state" / "mine.weights").is_dir()
 
 
 def test_a_point_that_is_a_fifo_is_not_waited_for(archive, tmp_path):

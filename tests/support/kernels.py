@@ -175,6 +175,19 @@ def one_bit_off(way: Callable[..., None]) -> Callable[..., None]:
     return broken
 
 
+def deaf_to_signs_of_zeros(way: Callable[..., None]) -> Callable[..., None]:
+    """Steps that leave a weight of -0.0 as it is where b is zero, as numba's kernel once did."""
+
+    def broken(*arguments: Tensors) -> None:
+        before = {name: weight.clone() for name, weight in arguments[0].items()}
+        way(*arguments)
+        if arguments[3][1] == 0:
+            for name, weight in arguments[0].items():
+                weight.copy_(torch.where(before[name] == 0, before[name], weight))
+
+    return broken
+
+
 def greedy(way: Callable[..., Encoded]) -> Callable[..., Encoded]:
     """Encodings that choose one wrong place."""
 

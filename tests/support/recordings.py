@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from support.halts import halted_after_progress
 from support.runs import NO_AUDITS, settings_of, start_members
 from troth_audit.replay.report import Report
 from troth_audit.replay.saved import Saved
@@ -64,6 +65,22 @@ def play(data: tuple[Path, Manifest], folder: Path, rounds: int, names: Sequence
         run = await InProcessRun.create(settings, TokenData(*data), folder / "run")
         run.has_blob_folders = True
         await start_members(run, names)
+        await run.finish()
+        return await record(run, data[0], folder / "archive")
+
+    return asyncio.run(to_the_end())
+
+
+def play_over_a_halt(data: tuple[Path, Manifest], folder: Path) -> Path:
+    """Play a run that halts in round 9 and goes back to the root of round 4; return its archive."""
+
+    async def to_the_end() -> Path:
+        settings = settings_of(data[1], 16, checkpoint_every=4, **NO_AUDITS)
+        run = await InProcessRun.create(settings, TokenData(*data), folder / "run")
+        run.has_blob_folders = True
+        _halted, members = await halted_after_progress(run)
+        for one in members[2:4]:
+            await run.start(one)
         await run.finish()
         return await record(run, data[0], folder / "archive")
 

@@ -81,8 +81,11 @@ class Weights(Protocol[Decoded]):
         The program stored its root just now.
         """
 
-    def recall(self, round_: int, cursor: int) -> bool:
-        """Take the kept copy for the weights of this round; tell whether there is one."""
+    def recall(self, round_: int, cursor: int, root: bytes) -> bool:
+        """Take the kept copy for the weights of this round; tell whether it is that of the root.
+
+        The root is that of the state which was kept, not of the round.
+        """
         ...
 
     def take_up(self, round_: int, cursor: int, root: bytes) -> bool:

@@ -125,14 +125,13 @@ class Replayed(Generic[Decoded]):
         self._waiting.clear()
         if stored is None or round_ < self.start or round_ == stored.round:
             return
-        if self.weights.recall(round_, cursor):
-            self.is_lost = False
-        elif self.weights.take_up(stored.round, stored.cursor, stored.root):
+        is_there = self.weights.recall(round_, cursor, stored.root)
+        if not is_there and self.weights.take_up(stored.round, stored.cursor, stored.root):
             self.weights.remember()
-            self.is_lost = not self.weights.recall(round_, cursor)
-        else:
+            is_there = self.weights.recall(round_, cursor, stored.root)
+        self.is_lost = not is_there
+        if self.is_lost:
             yield missing(Rule.STATE_ROOT, f"the weights of round {stored.round}", round_)
-            self._lose()
 
     def end_of_ledger(self) -> Iterator[Finding]:
         """Yield what is missing where the run never came to the rounds that were asked for."""

@@ -26,7 +26,7 @@ from troth_cli.workflows.audit_inputs import Inputs
 from troth_cli.workflows.audit_replay import Plan, exact_tests, prepare
 from troth_cli.workflows.audit_survey import created_by
 from troth_client.compression.codec import VerifiedPayload
-from troth_client.runtime.files import FolderLock
+from troth_client.runtime.files import FolderLock, remove_temporaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
     Raises FolderInUseError where another audit keeps its state in the same folder.
     """
     with nullcontext() if plan.state is None else FolderLock(plan.state):
+        if plan.state is not None:
+            remove_temporaries(plan.state)  # of an audit that was killed while it wrote
         return _audit(inputs, plan, on_round)
 
 

@@ -41,7 +41,7 @@ class KeptPoint:
     ) -> None:
         """Take a folder. `warn` is told why no more points are kept."""
         self._folder, self._weights, self._warn = folder, weights, warn
-        self._is_full = False
+        self._has_failed = False
         self._terms = tuple(key.hex() for key in (terms.program, terms.run, terms.genesis_hash))
         self._next = time.monotonic() + REST_SECONDS
 
@@ -60,14 +60,14 @@ class KeptPoint:
         return saved if is_there and self._weights.root() == root else None
 
     def save(self, replay: Replay[VerifiedPayload], state: State) -> None:
-        """Write the point if it is time. On a full disk it stays as it was, and is kept no more."""
+        """Write the point if it is time. On an error it stays as it was, and is kept no more."""
         begun = time.monotonic()
-        if self._is_full or begun < self._next or state.round == 0:
+        if self._has_failed or begun < self._next or state.round == 0:
             return
         try:
             self._write(replay, state)
-        except DiskFullError as error:
-            self._is_full = True
+        except (DiskFullError, OSError) as error:
+            self._has_failed = True
             self._warn(f"The audit goes on, but keeps no more of its state: {error}")
         ended = time.monotonic()
         self._next = ended + max(REST_SECONDS, SHARE * (ended - begun))
@@ -84,4 +84,5 @@ class KeptPoint:
         self._weights.save()
         point = Record({_POINT: replay.saved(state).model_dump_json()}, {})
         write_record(self._folder / POINT_FILE, point, durable=False)
-        self._weights.forget_others()
+        stored = replay.weights.stored
+        self._weights.forget_others(None if stored is None else stored.root)

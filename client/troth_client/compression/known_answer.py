@@ -66,6 +66,15 @@ NO_DECAY_CASES = (
     (0xBA83126F, -1, 0x00000000),
     (0x80000000, -1, 0x3A83126F),
 )
+STILL_CASES = (
+    # b is zero. A sum of zeros is -0.0 only where both are: w is, and d is not negative.
+    (0x80000000, -1, 0x00000000),
+    (0x80000000, 0, 0x80000000),
+    (0x80000000, 1, 0x80000000),
+    (0x00000000, -1, 0x00000000),
+    (0x00000000, 1, 0x00000000),
+    (0x00400000, -1, 0x003FFE5C),
+)
 # Long enough for vector bodies, their tails and more than one thread of the CPU kernels.
 _REPEATS = 9001
 
@@ -231,16 +240,18 @@ def _answer(counts: Tensor, basis: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _wrong_step(device: torch.device) -> str:
-    for decay, cases in ((_fp32(DECAY), STEP_CASES), (1.0, NO_DECAY_CASES)):
+    decay, rate = _fp32(DECAY), _fp32(RATE)
+    tables = ((decay, rate, STEP_CASES), (1.0, rate, NO_DECAY_CASES), (decay, 0.0, STILL_CASES))
+    for a, b, cases in tables:
         weights = _from_bits([case[0] for case in cases]).repeat(_REPEATS).to(device)
         direction = torch.tensor([case[1] for case in cases], dtype=torch.int8)
-        step_(weights, direction.repeat(_REPEATS).to(device), decay, _fp32(RATE))
+        step_(weights, direction.repeat(_REPEATS).to(device), a, b)
         found = weights.cpu().view(torch.int32).view(_REPEATS, len(cases))
         known = _from_bits([case[2] for case in cases]).view(torch.int32)
         different = torch.nonzero((found != known).any(dim=0))
         if len(different):
             case = cases[int(different[0])]
-            return f"another weight for 0x{case[0]:08x} with d = {case[1]} and a = {decay}"
+            return f"another weight for 0x{case[0]:08x} with d = {case[1]}, a = {a} and b = {b}"
     return ""
 
 

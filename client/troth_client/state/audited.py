@@ -93,6 +93,8 @@ class AuditedWeights:
         self._path = path or replay_path(config, 0)
         self._weights = {name: torch.zeros(shape) for name, shape in self._shapes.items()}
         self._folder = folder
+        self._whole: set[Path] = set()
+        """The files that this process has written, or read to the end under their root."""
         self._kept: Mapping[str, Tensor] | None = None
         self._kept_root: Digest | None = None
         self._root: Digest | None = None
@@ -137,9 +139,9 @@ class AuditedWeights:
             self._kept[name].copy_(w)
         self._kept_root = self.root()
 
-    def recall(self, round_: int, cursor: int) -> bool:
-        """Take the kept copy for the weights of a round."""
-        if self._kept is None:
+    def recall(self, round_: int, cursor: int, root: bytes) -> bool:
+        """Take the kept copy for the weights of a round, if it had this root when it was kept."""
+        if self._kept is None or self._kept_root != root:
             return False
         self._load({name: w.numpy() for name, w in self._kept.items()})
         self._move(round_, cursor)
@@ -169,7 +171,8 @@ class AuditedWeights:
     def save(self) -> None:
         """Write this state and the kept one to the folder; forget all others there.
 
-        Raises DiskFullError; what was there before is still there then.
+        A file of an earlier process that was not read may be torn: it is written anew. Raises
+        OSError, DiskFullError; what was there before is still there then.
         """
         if self._folder is None:
             return
@@ -178,19 +181,24 @@ class AuditedWeights:
             wanted[self._kept_root] = dict(self._kept)
         for root, weights in wanted.items():
             path = self._file(self._folder, root)
-            if not path.exists():
+            if path not in self._whole:
                 chunks = (bytes_of(name, weights[name].numpy()) for name in in_order(weights))
                 atomic_write(path, chunks, durable=False)
+                self._whole.add(path)
 
-    def forget_others(self) -> None:
-        """Remove the states that `save` did not just write; call it when they are not needed."""
+    def forget_others(self, stored: bytes | None) -> None:
+        """Remove the states that `save` did not just write; call it when they are not needed.
+
+        That of the root `stored` stays: an earlier process may have written it, and a restart of
+        the run takes it up.
+        """
         if self._folder is not None:
-            names = {
-                self._file(self._folder, root) for root in (self._root, self._kept_root) if root
-            }
+            roots = (self._root, self._kept_root, stored)
+            names = {self._file(self._folder, root) for root in roots if root}
             for path in self._folder.glob("*" + SUFFIX):
-                if path not in names:
+                if path not in names and not path.is_dir():
                     path.unlink(missing_ok=True)
+            self._whole &= names
 
     def _saved(self, state: StateName, root: bytes) -> dict[str, Float32] | None:
         """Return a state from the folder, if it is there and has this root."""
@@ -202,7 +210,10 @@ class AuditedWeights:
             for name in in_order(found):
                 if stream.readinto(bytes_of(name, found[name])) != found[name].nbytes:
                     return None
-        return found if pieces_of(found, state, self._hashers).root == root else None
+        if pieces_of(found, state, self._hashers).root != root:
+            return None
+        self._whole.add(path)
+        return found
 
     def _file(self, folder: Path, root: bytes) -> Path:
         return folder / (root.hex() + SUFFIX)

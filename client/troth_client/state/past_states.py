@@ -94,11 +94,10 @@ class PastStates:
         self._past.append(past)
         self._shrink()
 
-    def back_to(self, round_: RoundIndex) -> tuple[Past, Mapping[str, Tensor]]:
-        """Forget the states from a round on; return its own one with the weights.
+    def find(self, round_: RoundIndex) -> tuple[Past, Mapping[str, Tensor]]:
+        """Return the state of a round with its weights.
 
-        Reads them from disk where they are there only: slow, for a thread. Raises RewindError,
-        and forgets nothing then.
+        Reads them from disk where they are there only: slow, for a thread. Raises RewindError.
         """
         past = next((one for one in self._past if one.round == round_), None)
         weights = None if past is None else self._weights_of(past)
@@ -109,10 +108,12 @@ class PastStates:
                 f"rounds {kept}" if past is None else "no file of it that is whole",
                 "Start again from a checkpoint at or before that round.",
             )
-        while self._past[-1] is not past:
-            self._past.pop()
-        self._past.pop()
         return past, weights
+
+    def forget_from(self, round_: RoundIndex) -> None:
+        """Forget the states from a round on."""
+        while self._past and self._past[-1].round >= round_:
+            self._past.pop()
 
     def clear(self) -> None:
         """Forget all of them."""

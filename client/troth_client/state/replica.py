@@ -52,6 +52,8 @@ class Replica:
         self._hashers = hashers
         self._pieces: PieceList | None = None
         self._known_root: OwnRoot | None = None
+        self._is_torn = False
+        """Whether only some tensors may be of `round`; then the way back to it has not ended."""
         self.past = past
 
     @property
@@ -70,11 +72,16 @@ class Replica:
         return self._known_root
 
     def root(self) -> Digest:
-        """State root of the weights on which `round` trains; hashed once per round."""
+        """State root of the weights on which `round` trains; hashed once per round.
+
+        Like `pieces` and `stored` it first ends a way back that an `apply` could not end, and
+        raises the error that still prevents it: RewindError, MemoryError.
+        """
         return self.pieces().root
 
     def pieces(self) -> PieceList:
         """Return the pieces under the root of the weights; hashed once per round."""
+        self._mend()
         return self._hashed(self.arrays())
 
     def pieces_at(self, round_: int) -> PieceList | None:
@@ -92,6 +99,7 @@ class Replica:
 
     def stored(self) -> WeightState:
         """Return the weights with their root, as they are stored; copied from a device once."""
+        self._mend()
         arrays = self.arrays()
         return WeightState(self.round, self.cursor, self._hashed(arrays).root, arrays)
 
@@ -100,17 +108,21 @@ class Replica:
 
         One entry per included payload; None for one that fails section 5.4 and adds nothing. If no
         payload is included, the weights stay unchanged; round and cursor always advance. After an
-        error, memory that does not suffice say, all is as it was before.
+        error, memory that does not suffice say, all is as it was before. Where the weights before
+        lie on disk and cannot be read either, they are read before they are next asked for.
         """
+        self._mend()
         self._expect(closure.round)
         self.past.add(Past(self.round, self.cursor, self._pieces, closure), self.weights)
         constants = constants_of(self.config.schedule, self.round)
         self._know(None)
+        self._is_torn = True
         try:
             update(self.weights, payloads, self.layout, (constants.a, constants.b), self.path)
         except BaseException:
-            self._go_back(self.round)  # some tensors may have taken the step already
+            self._mend()  # some tensors may have taken the step already
             raise
+        self._is_torn = False
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
         self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)
@@ -122,6 +134,7 @@ class Replica:
         """
         if round_ < self.round:
             self._go_back(round_)
+        self._mend()
 
     def restore(
         self,
@@ -134,7 +147,10 @@ class Replica:
 
         `pieces` are those of the weights, where the caller has hashed them already.
         """
+        self._know(None)
+        self._is_torn = True
         self._load(weights)
+        self._is_torn = False
         self.round, self.cursor = round_, cursor
         self._know(pieces)
         self.restart_round = RoundIndex(0)
@@ -142,15 +158,26 @@ class Replica:
 
     def move_to(self, round_: RoundIndex, cursor: int) -> None:
         """Declare the weights to be those of another round: the way out of Halted (section 3)."""
+        self._mend()
         self._know(None)
         self.round, self.cursor = round_, cursor
         self.restart_round = round_
         self.past.clear()
 
+    def _mend(self) -> None:
+        if self._is_torn:
+            self._go_back(self.round)
+
     def _go_back(self, round_: RoundIndex) -> None:
-        past, weights = self.past.back_to(round_)
-        self._load(weights)
+        """Load the weights of a round that is kept; forget it only when all of them are there."""
+        past, weights = self.past.find(round_)
+        self.past.forget_from(RoundIndex(round_ + 1))
         self.round, self.cursor = past.round, past.cursor
+        self._know(None)
+        self._is_torn = True
+        self._load(weights)
+        self._is_torn = False
+        self.past.forget_from(round_)
         self._know(past.pieces)
 
     def _hashed(self, arrays: Mapping[str, Float32]) -> PieceList:

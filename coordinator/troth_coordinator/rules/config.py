@@ -141,6 +141,13 @@ class ScheduleSection(FrozenModel):
                 self.decay_from_round,
                 "order the schedule: warmup_rounds <= decay_from_round <= rounds",
             )
+        if self.lr_nano * self.wd_nano >= NANO**2:
+            raise ContradictionError(
+                "schedule.wd_nano",
+                f"lr * wd below 1, with lr_nano = {self.lr_nano}",
+                self.wd_nano,
+                "lower one of them: a round would leave nothing of the weights",
+            )
         return self
 
 

@@ -24,11 +24,10 @@ VALUES_PER_DIGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class StepConstants:
-    """w <- w * a (only where `decays`), then w <- w - b * d; a and b are exactly fp32."""
+    """w <- w * a, then w <- w - b * d; a and b are exactly fp32."""
 
     a: float
     b: float
-    decays: bool
 
 
 def nearest_fp32(numerator: int, denominator: int) -> float:
@@ -75,13 +74,11 @@ def fp32_bytes(value: float) -> bytes:
 
 
 def step_constants(lr_nano: int, wd_nano: int) -> StepConstants:
-    """Return a = 1 - lr * wd and b = lr as fp32; RangeError where lr * wd exceeds one."""
+    """Return a = 1 - lr * wd and b = lr as fp32; RangeError unless lr * wd is below one."""
     rest = 10**18 - lr_nano * wd_nano
-    if rest < 0:
-        raise RangeError(
-            "lr_nano * wd_nano", "at most 10^18", lr_nano * wd_nano, "lower one of them"
-        )
-    return StepConstants(nearest_fp32(rest, 10**18), nearest_fp32(lr_nano, NANO), wd_nano != 0)
+    if rest <= 0:
+        raise RangeError("lr_nano * wd_nano", "below 10^18", lr_nano * wd_nano, "lower one of them")
+    return StepConstants(nearest_fp32(rest, 10**18), nearest_fp32(lr_nano, NANO))
 
 
 def init_scale(std_nano: int) -> float:

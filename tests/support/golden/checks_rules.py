@@ -218,8 +218,7 @@ def py_fp32(given: Given) -> Any:
 
 def py_step_constants(given: Given) -> Any:
     made = exact.step_constants(given["lr_nano"], given["wd_nano"])
-    a, b = (exact.fp32_bytes(value).hex() for value in (made.a, made.b))
-    return {"a": a, "b": b, "decays": made.decays}
+    return {name: exact.fp32_bytes(getattr(made, name)).hex() for name in ("a", "b")}
 
 
 def py_init(given: Given) -> Any:

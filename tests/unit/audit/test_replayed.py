@@ -15,6 +15,7 @@ class History:
         self.round, self.cursor = 0, 0
         self.applied: tuple[str, ...] = ()
         self.kept: tuple[str, ...] | None = None
+        self.kept_root = b""
         self.served = served or {}
 
     def decode(self, payload: bytes, root: bytes) -> str:
@@ -28,10 +29,10 @@ class History:
         return root_of(self.round, self.applied)
 
     def remember(self) -> None:
-        self.kept = self.applied
+        self.kept, self.kept_root = self.applied, self.root()
 
-    def recall(self, round_: int, cursor: int) -> bool:
-        if self.kept is None:
+    def recall(self, round_: int, cursor: int, root: bytes) -> bool:
+        if self.kept is None or self.kept_root != root:
             return False
         self.applied, self.round, self.cursor = self.kept, round_, cursor
         return True
@@ -141,6 +142,36 @@ def test_a_restart_before_any_checkpoint_takes_the_first_weights():
         replayed.wait(waiting(void))
     assert list(replayed.restart(3, 6)) == []
     assert list(replayed.close(state(3))) == []
+
+
+def lost_before_a_stored_root(weights: History) -> Replayed[str]:
+    """A replay that kept the first weights, lost its own, and then saw a root of round 2 stored."""
+    replayed = begun(weights)
+    replayed.wait(waiting(0, "a"))
+    replayed.wait(waiting(1, is_whole=False))
+    assert list(replayed.close(state(2, "a", "b"))) == []
+    assert list(replayed.checkpoint(stored(2, "a", "b"))) == []
+    assert replayed.is_lost
+    return replayed
+
+
+def test_a_restart_does_not_take_an_older_copy_for_the_stored_weights():
+    """The ledger is honest and a payload is missing: an older copy would accuse the chain."""
+    replayed = lost_before_a_stored_root(History())
+    (found,) = replayed.restart(5, 10)
+    assert found.grade is Grade.MISSING
+    assert found.rule is Rule.STATE_ROOT
+    assert list(replayed.close(state(5, "a", "b"))) == []
+    assert replayed.is_lost
+
+
+def test_a_restart_takes_the_stored_weights_from_elsewhere_where_the_copy_is_older():
+    weights = History()
+    replayed = lost_before_a_stored_root(weights)
+    weights.served[root_of(2, ("a", "b"))] = ("a", "b")
+    assert list(replayed.restart(5, 10)) == []
+    assert list(replayed.close(state(5, "a", "b"))) == []
+    assert not replayed.is_lost
 
 
 def test_a_checkpoint_of_another_root_is_named():

@@ -51,18 +51,19 @@ def test_extremes_are_extreme():
 
 
 @pytest.mark.parametrize(
-    ("decay", "cases"),
-    [(known_answer.DECAY, known_answer.STEP_CASES), (0x3F800000, known_answer.NO_DECAY_CASES)],
+    ("decay", "rate", "cases"),
+    [
+        (known_answer.DECAY, known_answer.RATE, known_answer.STEP_CASES),
+        (0x3F800000, known_answer.RATE, known_answer.NO_DECAY_CASES),
+        (known_answer.DECAY, 0, known_answer.STILL_CASES),
+    ],
 )
-def test_shipped_steps_are_those_of_exact_fractions(decay, cases):
-    rate = value(known_answer.RATE)
+def test_shipped_steps_are_those_of_exact_fractions(decay, rate, cases):
     for weight, d, answer in cases:
         scaled = nearest(value(weight) * value(decay), zero=weight & 0x80000000)
-        if d:
-            moved = value(scaled) - d * rate
-            assert nearest(moved) == answer
-        else:
-            assert scaled == answer
+        # A difference is -0.0 only as -0.0 - +0.0, and b * d is +0.0 unless d is negative.
+        zero = scaled & 0x80000000 if value(scaled) == 0 and d >= 0 else 0
+        assert nearest(value(scaled) - d * value(rate), zero=zero) == answer
 
 
 def test_three_cases_would_show_a_fused_step():
@@ -115,6 +116,10 @@ def fused(weights, direction, decay, rate):
     weights.copy_(exactly.float())
 
 
+def blind_to_the_sign_of_zero(weights, direction, decay, rate):
+    step(weights, direction.abs() if rate == 0 else direction, decay, rate)
+
+
 def one_tile_differs(counts, basis):
     q = inverse(counts, basis)
     if len(q) > 20:
@@ -122,13 +127,14 @@ def one_tile_differs(counts, basis):
     return q
 
 
-inverse = exact.inverse
+inverse, step = exact.inverse, exact.step_
 
 
 @pytest.mark.parametrize(
     ("name", "broken", "cause"),
     [
         ("step_", fused, "another weight for 0x3b28d84f"),
+        ("step_", blind_to_the_sign_of_zero, "another weight for 0x80000000 with d = -1,"),
         ("inverse", one_tile_differs, "other Q in tile 20"),
         ("integer_basis", lambda: np.zeros((64, 64), np.int16), "integer basis"),
     ],

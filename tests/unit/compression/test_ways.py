@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from support import reference
 from support.kernels import CPU, HARD, RULE, A, B, bits, path_with, payload, tensors
 
-from troth_client.compression import apply
+from troth_client.compression import apply, known_answer
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import (
     EmptyTensorError,
@@ -18,6 +19,7 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_coordinator.rules.ids import NONE
 
+INTEGERS = known_answer.choose_path("cpu", prefer_integers=True)
 WAYS = {"torch": lambda *_asked: (None, ""), "numba": find_compiled, "triton": find_triton}
 LAYOUT = TileLayout.from_shapes({"w": (65, 3), "norm": (7,), "bias": ()})
 K = 4
@@ -66,6 +68,29 @@ def test_the_smallest_and_odd_shapes_are_encoded_and_stepped(kernels):
     apply.update(weights, [payload(6, LAYOUT.num_tiles, K)], LAYOUT, (1.0, B), path)
     moves = {float(m) for n in weights for m in (weights[n] - before[n]).abs().view(-1)}
     assert all(abs(move - B) < 1e-6 for move in moves)
+
+
+@pytest.mark.parametrize("decay", [1.0, A])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_step_with_b_zero_leaves_the_same_zeros_by_every_way(kernels, decay, zero):
+    """d = -1 makes +0.0 of -0.0. A learning rate that rounds to zero is part of a long warm-up."""
+    sent = payload(8, LAYOUT.num_tiles, K)
+    fields = (sent.signs.present, sent.signs.indices, sent.signs.negative)
+    chosen = list(zip(*(field.tolist() for field in fields), strict=True))
+    direction = torch.from_numpy(reference.direction([chosen], LAYOUT.num_tiles))
+    parts = LAYOUT.from_tiles(direction)
+    weights = {n: torch.full_like(w, zero) for n, w in tensors(LAYOUT, 1).items()}
+    expected = {
+        n: np.asarray(reference.step(w.numpy(), parts[n].numpy(), decay, 0.0)).view(np.int32)
+        for n, w in weights.items()
+    }
+    integers = {name: weight.clone() for name, weight in weights.items()}
+    apply.update(weights, [sent], LAYOUT, (decay, 0.0), path_with(kernels))
+    apply.update(integers, [sent], LAYOUT, (decay, 0.0), INTEGERS)
+    assert {-1, 0, 1} >= set(direction.view(-1).tolist()) >= {-1, 1}
+    for name, known in expected.items():
+        assert bits(weights[name]) == known.tolist()
+        assert bits(integers[name]) == known.tolist()
 
 
 def test_other_tensors_are_refused_and_nothing_is_stepped(kernels):

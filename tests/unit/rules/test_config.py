@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from troth_coordinator.rules import base
-from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.config import NANO, RunConfig, ScheduleSection
 from troth_coordinator.rules.errors import (
     ConfigError,
     ContradictionError,
@@ -207,6 +207,14 @@ def test_followers_take_the_value_of_their_leader():
     assert config.model.num_key_value_heads == 8
     assert config.schedule.decay_from_round == 40
     assert config.train.microbatch_sequences == 3
+
+
+def test_a_config_whose_rounds_would_leave_nothing_of_the_weights_is_refused():
+    """No client applies a step with a = 0: a run with this config could be created, and stand."""
+    most = NANO - 1
+    assert ScheduleSection(lr_nano=NANO, wd_nano=most).wd_nano == most
+    with pytest.raises(ContradictionError, match="lr \\* wd below 1, with lr_nano = 1000000000"):
+        ScheduleSection(lr_nano=NANO, wd_nano=NANO)
 
 
 def test_a_config_cannot_change():

@@ -65,10 +65,11 @@ def test_what_is_no_normal_fp32_is_refused(numerator, denominator):
 def test_constants_of_a_step():
     plain = exact.step_constants(1_000_000, 0)
     assert plain.a == 1.0
-    assert plain.decays is False
+    assert exact.fp32_bytes(plain.b).hex() == "6f12833a"
     assert exact.fp32_bytes(exact.step_constants(298_023_224, 100).a).hex() == "ffff7f3f"
     with pytest.raises(RangeError, match="lr_nano \\* wd_nano"):
-        exact.step_constants(10**9 + 1, 10**9)
+        exact.step_constants(10**9, 10**9)
+    assert exact.step_constants(10**9, 10**9 - 1).a > 0
 
 
 def test_initial_values_have_the_deviation_of_the_config():

@@ -71,16 +71,17 @@ def test_what_the_disk_has_takes_memory_up_to_the_limit_only(store, limit, held)
     past = filled(PastStates(KEEP, store, limit))
     assert past.memory_bytes == held * BYTES
     assert kept(past) == [2, 3, 4, 5]
-    found, restored = past.back_to(3)
+    found, restored = past.find(3)
     assert found.round == 3
     assert torch.equal(restored["w"], weights(3)["w"])
+    past.forget_from(3)
     assert kept(past) == [2]
 
 
 def test_without_a_disk_the_newest_states_stay_in_memory():
     past = filled(PastStates(KEEP, None, 2 * BYTES))
     assert kept(past) == [4, 5]
-    _, restored = past.back_to(4)
+    _, restored = past.find(4)
     assert torch.equal(restored["w"], weights(4)["w"])
 
 
@@ -91,7 +92,7 @@ def test_on_a_full_disk_the_unsaved_state_takes_the_place_of_saved_ones(store):
     past = filled(PastStates(KEEP, store, BYTES))
     assert past.memory_bytes == BYTES
     assert kept(past) == [5]
-    _, restored = past.back_to(5)
+    _, restored = past.find(5)
     assert torch.equal(restored["w"], weights(5)["w"])
 
 
@@ -102,7 +103,7 @@ def test_one_unsaved_state_leaves_the_way_back_over_saved_ones(store):
     past = filled(PastStates(KEEP, store, 2 * BYTES), range(7))
     assert kept(past) == [3, 4, 5, 6]
     assert past.memory_bytes == 2 * BYTES
-    _, restored = past.back_to(3)
+    _, restored = past.find(3)
     assert torch.equal(restored["w"], weights(3)["w"])
 
 
@@ -111,7 +112,7 @@ def test_a_file_of_another_state_saves_no_memory(store):
         save(store, round_, bytes(32) if round_ == 2 else None)
     past = filled(PastStates(KEEP, store, 0), range(3))
     assert past.memory_bytes == BYTES
-    _, restored = past.back_to(2)
+    _, restored = past.find(2)
     assert torch.equal(restored["w"], weights(2)["w"])
 
 
@@ -128,15 +129,15 @@ def test_a_file_that_is_not_that_state_is_refused_and_nothing_is_forgotten(store
     else:
         path.write_bytes(path.read_bytes()[:-1] + b"\xff")
     with pytest.raises(RewindError):
-        past.back_to(3)
+        past.find(3)
     assert kept(past) == [2, 3, 4, 5]
-    assert past.back_to(2)[0].round == 2
+    assert past.find(2)[0].round == 2
 
 
 def test_a_round_that_was_never_kept_is_refused(store):
     past = filled(PastStates(KEEP, store))
     with pytest.raises(RewindError, match="rounds"):
-        past.back_to(1)
+        past.find(1)
 
 
 def residual_state(store, limit):

@@ -168,12 +168,13 @@ def test_numpy_alone_gives_the_same_roots(recorded):
 def test_the_state_that_was_remembered_last_comes_back(recorded):
     weights = AuditedWeights(recorded.run, recorded.config, Nobody(), path=choose_path("cpu"))
     assert weights.take_up(0, 0, recorded.rounds[0].root)
-    assert not weights.recall(0, 0)
+    assert not weights.recall(0, 0, recorded.rounds[0].root)
     for told, root in zip(recorded.rounds[:2], roots_of(recorded)[1:], strict=False):
         weights.apply(told.num_trainers, [decoded(weights, one) for one in told.payloads])
         cursor = weights.cursor
         weights.remember()
         weights.apply(1, [decoded(weights, recorded.rounds[2].payloads[0])])
         assert weights.root() != root
-        assert weights.recall(weights.round - 1, cursor)
+        assert not weights.recall(weights.round - 1, cursor, weights.root())
+        assert weights.recall(weights.round - 1, cursor, root)
         assert weights.root() == root

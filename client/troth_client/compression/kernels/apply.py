@@ -24,13 +24,6 @@ from troth_client.compression.kernels.panel import entry, fetch_tile, part, prod
 
 Float32 = NDArray[np.float32]
 
-PARTS = "78ddbf7db9adff5a"
-"""The digest of `panel.py` and `inputs.py`, which are compiled in.
-
-numba saves code by the bytes of this file. So a change there must be one here; a test says what
-to write.
-"""
-
 _DOUBT = np.float32(18)
 _SIDE = 64
 _HALF = 32
@@ -156,9 +149,12 @@ def _settle(row: int, slots: tuple[int, int], doubt: np.float32, work: _Work) ->
 
 @part
 def _step(weights: Float32, quantities: Float32, constants: tuple[np.float32, np.float32]) -> None:
-    """Do w <- w * a, then w <- w - b * sign(Q): two roundings, never fused."""
+    """Do w <- w * a, then w <- w - b * sign(Q): two roundings, never fused.
+
+    b is multiplied by the sign, as torch does: with b = 0 the product has the sign of a zero.
+    """
     decay, rate = constants
     for j in range(len(weights)):
         quantity = quantities[j]
-        move = np.float32(quantity > 0) * rate - np.float32(quantity < 0) * rate
-        weights[j] = weights[j] * decay - move
+        sign = np.float32(quantity > 0) - np.float32(quantity < 0)
+        weights[j] = weights[j] * decay - sign * rate

@@ -1,7 +1,7 @@
 """Questions to compiled kernels before the first round, with torch on the processor as the judge.
 
 Owns: cases at the edges: the most signs on a tile, entries of Q that are zero, weights of the
-known-answer test, tiles that are cut off, ties.
+known-answer test, a learning rate of zero, tiles that are cut off, ties.
 Never: trusts torch blindly: `../known_answer.py` has tested exactly these functions before.
 Next: `choice.py`, which acts on the answer.
 """
@@ -19,7 +19,7 @@ from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.exact import basis_pair, inverse, sign_of, step_
-from troth_client.compression.kernels.base import Encode, Encoded, Kernels
+from troth_client.compression.kernels.base import Encode, Encoded, Kernels, Update
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
@@ -31,6 +31,8 @@ _LARGEST_ERROR = 8
 """Random tiles come far closer than `MAX_ERROR`; products in a shorter format do not."""
 _RULE = Residual(999_000, 1_000_000)
 _PROCESSOR = torch.device("cpu")
+_ZEROS = torch.tensor([0.0, -0.0, -0.0])
+"""Where b is zero, a step still decides on the sign of a zero: d = -1 makes +0 of -0."""
 
 
 def wrong_answer(
@@ -40,23 +42,29 @@ def wrong_answer(
 
     `weights` are hard ones for a and b, fp32 of any length.
     """
-    wrong = _wrong_update(kernels, weights, constants, device)
+    many = _payloads(kernels.max_fields)
+    still = constants[0], 0.0
+    wrong = _wrong_update(kernels.update, many, weights, constants, device)
+    wrong = wrong or _wrong_update(kernels.update, many[:1], _ZEROS, still, device)
     return wrong or wrong_encode(kernels.encode, device)
 
 
 def _wrong_update(
-    kernels: Kernels, hard: Tensor, constants: tuple[float, float], device: torch.device
+    update: Update,
+    payloads: Sequence[Signs],
+    hard: Tensor,
+    constants: tuple[float, float],
+    device: torch.device,
 ) -> str:
-    payloads = _payloads(kernels.max_fields)
     there = _to(_weights(hard), device)
-    kernels.update(there, payloads, _LAYOUT, constants)
+    update(there, payloads, _LAYOUT, constants)
     found = _to(there, _PROCESSOR)
     expected = _weights(hard)
     quantities = inverse(_counts(payloads), basis_pair(_PROCESSOR, torch.int64))
     for name, part in _LAYOUT.from_tiles(sign_of(quantities)).items():
         step_(expected[name], part, *constants)
         if not torch.equal(found[name].view(torch.int32), expected[name].view(torch.int32)):
-            return f"other weights in {name!r} after a step"
+            return f"other weights in {name!r} after a step with b = {constants[1]}"
     return ""
 
 

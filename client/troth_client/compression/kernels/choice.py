@@ -1,8 +1,9 @@
 """The one seam between compiled kernels and torch: kernels that answered right, or None and why.
 
 Owns: the reasons against kernels. Never: raises because a compiler is missing, fails, or finds no
-folder or a damaged file for its cache: torch does the same work.
-Next: `check.py` for the questions, `run.py` and `gpu_run.py` for the kernels.
+folder for its cache: torch does the same work. What numba has saved is loaded under a seal only;
+of what Triton has saved, a damaged library may still end the process.
+Next: `check.py` for the questions, `run.py` and `gpu_run.py` for the kernels, `saved.py`.
 """
 
 from pickle import PickleError
@@ -15,6 +16,8 @@ from troth_client.compression.kernels.base import Kernels
 from troth_client.compression.kernels.check import wrong_answer
 
 Found = tuple[Kernels | None, str]
+_ABSENT = (ImportError, RuntimeError, OSError)
+"""How a compiler says that it is not there: not installed, no folder for its cache, no LLVM."""
 _UNREADABLE = (
     *(EOFError, PickleError, LookupError, AttributeError, TypeError, ValueError),
     ImportError,  # a library that was cut off, or lies where none may be loaded from
@@ -39,12 +42,15 @@ def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float,
     try:
         from numba.core.errors import NumbaError  # noqa: PLC0415
 
-        from troth_client.compression.kernels import run  # noqa: PLC0415
-    except (ImportError, RuntimeError) as error:  # not installed; no folder takes the cache
+        from troth_client.compression.kernels import run, saved  # noqa: PLC0415
+    except _ABSENT as error:
         return None, str(error)
     kernels = Kernels(run.encode_layout, run.update_layout)
     try:
+        saved.clear(run.ENTRIES)
         wrong = wrong_answer(kernels, weights, constants, device)
+        if not wrong:
+            saved.seal(run.ENTRIES)
     except (NumbaError, *_FAILURES) as error:
         wrong = _said(error)
     return (None, wrong) if wrong else (kernels, "")
@@ -53,10 +59,11 @@ def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float,
 def has_compiled() -> bool:
     """Whether an earlier process has compiled the kernels of the processor: then they load soon."""
     try:
-        from troth_client.compression.kernels import apply, encode, panel  # noqa: PLC0415
-    except (ImportError, RuntimeError):
+        from troth_client.compression.kernels import run, saved  # noqa: PLC0415
+
+        return all(saved.is_sealed(entry) for entry in run.ENTRIES)
+    except _ABSENT:
         return False
-    return panel.is_saved(encode.encode_tiles) and panel.is_saved(apply.apply_tiles)
 
 
 def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
@@ -65,7 +72,7 @@ def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, f
         from triton.errors import TritonError  # noqa: PLC0415
 
         from troth_client.compression.kernels import gpu_apply, gpu_run  # noqa: PLC0415
-    except (ImportError, RuntimeError) as error:  # no wheel of it for this system
+    except _ABSENT as error:
         return None, str(error)
     kernels = Kernels(
         gpu_run.encode_layout, gpu_run.update_layout, device.type, gpu_apply.MAX_FIELDS

@@ -20,13 +20,6 @@ from troth_client.compression.kernels.panel import entry, fetch_tile, part, prod
 
 Float32 = NDArray[np.float32]
 
-PARTS = "f6d72055ea0c0809"
-"""The digest of `panel.py`, which is compiled in.
-
-numba saves code by the bytes of this file. So a change there must be one here; a test says what
-to write.
-"""
-
 _SIDE = 64
 _HALF = 32
 _LEAST_NORMAL = np.float32(2.0**-126)

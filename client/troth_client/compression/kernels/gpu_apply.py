@@ -74,8 +74,9 @@ def apply_tiles(
     )
     is_inside = (rows < cut.rows)[:, None] & (columns < cut.columns)[None, :]
     weight = tl.load(weights + at, mask=is_inside, other=0.0)
-    move = tl.where(is_up, constants.rate, tl.where(is_down, -constants.rate, 0.0))
-    tl.store(weights + at, weight * constants.decay - move, mask=is_inside)
+    # A product, and no -b: older Triton computes 0 - b for it, which is +0 where b is zero.
+    sign = is_up.to(tl.float32) - is_down.to(tl.float32)
+    tl.store(weights + at, weight * constants.decay - sign * constants.rate, mask=is_inside)
 
 
 @part

@@ -3,13 +3,12 @@
 Owns: the machine code of `out[i] = sum over s of left[s, i] * right[s]` and of one such step,
 written with llvmlite.
 Never: knows tiles. The processor may fuse a product with its sum, so callers bear both roundings.
-Next: `encode.py`, `apply.py`. Their saved machine code holds this one, so they name its digest.
+Next: `encode.py`, `apply.py`; `saved.py`, since their saved machine code holds this one.
 
 Numba's own vectoriser keeps such sums in memory and is several times slower.
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
@@ -46,12 +45,6 @@ def entry(function: Function) -> Function:
     """
     decorated: Function = njit(nogil=True, cache=True)(function)
     return decorated
-
-
-def is_saved(function: Callable[..., object]) -> bool:
-    """Whether a process has left an `entry` in the cache, so that it loads and need not compile."""
-    stats = getattr(function, "stats", None)  # of numba's dispatcher; none where it is switched off
-    return stats is not None and any(Path(stats.cache_path).glob(f"*.{function.__name__}-*.nbi"))
 
 
 def part(function: Function) -> Function:
