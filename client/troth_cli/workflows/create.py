@@ -19,6 +19,7 @@ from troth_cli.errors import FundsError, InputError, OtherRunError
 from troth_cli.view.amounts import sol
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.start import read_start
+from troth_client.data.fit import misfit
 from troth_client.data.manifest import Manifest
 from troth_client.model.genesis import genesis_root
 from troth_coordinator.chain import rent
@@ -116,30 +117,15 @@ def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
     data.
     """
     config = settings.config
-    bound = config.data.manifest_hash
-    for key, wanted, found, fits in (
-        ("data.manifest_hash", bound, manifest.hash.hex(), bound in ("", manifest.hash.hex())),
-        (
-            "data.sequence_tokens",
-            config.data.sequence_tokens,
-            manifest.sequence_tokens,
-            config.data.sequence_tokens == manifest.sequence_tokens,
-        ),
-        (
-            "model.vocab_size",
-            f"{config.model.vocab_size} tokens or fewer",
-            manifest.vocab_size,
-            manifest.vocab_size <= config.model.vocab_size,
-        ),
-    ):
-        if not fits:
-            raise ContradictionError(
-                key,
-                f"the data set to have {wanted}, as the settings say",
-                found,
-                f"set {key} to {found}, or prepare the data with these settings (troth data"
-                " prepare --config)",
-            )
+    wrong = misfit(config, manifest)
+    if wrong is not None:
+        raise ContradictionError(
+            wrong.key,
+            f"the data set to have {wrong.wanted}, as the settings say",
+            wrong.found,
+            f"set {wrong.key} to {wrong.found}, or prepare the data with these settings (troth data"
+            " prepare --config)",
+        )
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 
 
