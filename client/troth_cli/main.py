@@ -42,12 +42,20 @@ def run(arguments: Sequence[str]) -> int:
     # typer names its BadParameter but not the class above it, which all errors of parsing share.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     session = Session()
+
+    def failed(error: Exception) -> int:
+        guess = Invocation("--json" in arguments, "--debug" in arguments)
+        return _failed(error, session.invocation or guess)
+
     code: object = 0
     try:
         code = build().main(list(arguments), prog_name="troth", standalone_mode=False, obj=session)
         # A result that nobody can read any more is noticed here, not after us.
         sys.stdout.flush()
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort) as error:
+        # typer makes an Abort of any EOFError; only at a question, without a cause, is it Ctrl-D.
+        if isinstance(error.__cause__, EOFError):
+            return failed(error.__cause__)
         # Some releases of typer raise, others return the code.
         code = INTERRUPTED
     except BrokenPipeError:
@@ -57,8 +65,7 @@ def run(arguments: Sequence[str]) -> int:
     except usage_error as error:
         return _not_understood(error, is_json="--json" in arguments)
     except Exception as error:  # the last catch: a user never sees a raw traceback
-        guess = Invocation("--json" in arguments, "--debug" in arguments)
-        return _failed(error, session.invocation or guess)
+        return failed(error)
     if code == INTERRUPTED:
         sys.stderr.write(interrupts.LINE)
     return code if isinstance(code, int) else 0

@@ -19,6 +19,7 @@ import httpx
 from troth_client.data.errors import DatasetsMissingError, SourceError
 from troth_client.data.sources import Piece, cut_bytes
 from troth_client.runtime.installed import install_command
+from troth_coordinator.errors import TrothError
 
 ANSWER_SECONDS: Final = 2.5
 """A hub that is there answers faster."""
@@ -38,7 +39,7 @@ class HuggingFaceSource:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over the fields, and over names and sizes of a folder's files.
+        """SHA-256 over the fields, and over names, sizes and times of a folder's files.
 
         Pin `revision` to be sure of the content of a data set on the hub.
         """
@@ -47,8 +48,9 @@ class HuggingFaceSource:
         files = (
             [path for path in sorted(root.rglob("*")) if path.is_file()] if self._is_here else []
         )
-        sizes = [(path.relative_to(root).as_posix(), path.stat().st_size) for path in files]
-        return hashlib.sha256(json.dumps([*fields, *sizes]).encode()).hexdigest()
+        stats = [(path.relative_to(root).as_posix(), path.stat()) for path in files]
+        marks = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+        return hashlib.sha256(json.dumps([*fields, *marks]).encode()).hexdigest()
 
     @property
     def _is_here(self) -> bool:
@@ -72,15 +74,25 @@ class HuggingFaceSource:
             from huggingface_hub.constants import ENDPOINT  # noqa: PLC0415  slow to import
 
             require_answer(ENDPOINT)
+        rows = self._rows()
+        while (text := self._next(rows)) is not None:
+            yield from cut_bytes(text)
+
+    def _next(self, rows: Iterator[Mapping[str, object]]) -> bytes | None:
+        """Return the text of the next row, None behind the last one. Raises SourceError."""
         try:
-            for row in self._rows():
-                yield from cut_bytes(self._text(row).encode())
-        except (OSError, ValueError) as error:
-            # The library raises these for names, configurations, splits and a lost connection.
+            row = next(rows, None)
+            return None if row is None else self._text(row).encode()
+        except (TrothError, MemoryError):
+            raise
+        except Exception as error:
+            # For a file that is cut off or none, and for a connection that is lost, the library
+            # and those below it raise whatever they have: EOFError, LZMAError, TypeError.
             raise SourceError(
                 f"split {self.split!r} of data set {self.name}",
                 f"{type(error).__name__}: {error}"[:MAX_FOUND],
-                "Check --hf, --hf-config, --hf-split and --hf-revision.",
+                "Check --hf, --hf-config, --hf-split and --hf-revision, or repeat the command:"
+                " it goes on.",
             ) from error
 
     def _rows(self) -> Iterator[Mapping[str, object]]:
