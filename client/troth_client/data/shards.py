@@ -30,23 +30,13 @@ from troth_client.data.errors import (
 )
 from troth_client.data.manifest import PIECE_BYTES, Manifest, ShardEntry, Split
 from troth_client.data.places import Places
-from troth_client.runtime.files import Closable
+from troth_client.runtime.files import Closable, Mark
 
 _CHECK_TOKENS = 1 << 22
 
 
-class _Mark(NamedTuple):
-    """Identity, size and times of a file, which the file system gives without reading it."""
-
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-
-
 class _Mapped(NamedTuple):
-    mark: _Mark
+    mark: Mark
     rows: NDArray[np.unsignedinteger]
 
 
@@ -122,7 +112,7 @@ class TokenData(Closable):
                     raise ShardContentError(path, f"the hash {wanted} of piece {number}", found)
             # The map keeps the very file that was hashed, even if its name is reused later.
             memory = mmap.mmap(stream.fileno(), expected_size, access=mmap.ACCESS_READ)
-            if _mark_of(os.fstat(stream.fileno())) != mark:
+            if Mark.of(os.fstat(stream.fileno())) != mark:
                 raise ShardContentError(path, "unchanging content", "a change during the check")
         tokens = np.frombuffer(memory, np.dtype(f"<u{self.manifest.token_bytes}"))
         return _Mapped(mark, tokens.reshape(-1, self.manifest.row_tokens))
@@ -141,13 +131,9 @@ def check_tokens(tokens: NDArray[np.unsignedinteger], manifest: Manifest, path: 
         raise ShardTokenError(path, f"tokens below {manifest.vocab_size}", f"token {largest}")
 
 
-def _mark(path: Path, entry: ShardEntry) -> _Mark:
+def _mark(path: Path, entry: ShardEntry) -> Mark:
     try:
-        return _mark_of(path.stat())
+        return Mark.of(path.stat())
     except OSError as error:
         reason = (error.strerror or "an unreadable file").lower()
         raise ShardMissingError(path, f"{entry.tokens} tokens", reason) from error
-
-
-def _mark_of(stat: os.stat_result) -> _Mark:
-    return _Mark(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
