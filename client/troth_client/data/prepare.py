@@ -20,6 +20,8 @@ from pydantic import BaseModel
 from troth_client.data.errors import PrepareError, SourceError
 from troth_client.data.manifest import (
     FILE_NAME,
+    MAX_BYTES,
+    MAX_SEQUENCE_TOKENS,
     TOKENIZER_FILE,
     Manifest,
     ShardEntry,
@@ -40,6 +42,12 @@ from troth_client.runtime.files import FolderLock, atomic_write, explain_full_di
 from troth_client.storage.sealed import Array, DamagedFileError, Record, read_record, write_record
 
 _REPORT_BYTES = 1 << 20
+_PIECE_BYTES = 67
+"""A piece in a manifest: 64 digits, two quotes and a comma."""
+_ENTRY_BYTES = 120
+"""The rest of a shard in a manifest, at most."""
+_REST_BYTES = 1_000
+"""The rest of a manifest, at most."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +185,8 @@ class _Work:
             train=tuple(self._train.entries),
             validation=tuple(self._validation.entries),
         )
-        if self._tokenizer.file is not None:
-            atomic_write(self._folder / TOKENIZER_FILE, [self._tokenizer.file.read_bytes()])
+        if self._tokenizer.raw is not None:
+            atomic_write(self._folder / TOKENIZER_FILE, [self._tokenizer.raw])
         atomic_write(self._folder / ORIGIN_FILE, [self._origin.encode()])
         atomic_write(self._folder / FILE_NAME, [manifest.canonical])
         (self._folder / RESUME_FILE).unlink(missing_ok=True)
@@ -212,6 +220,18 @@ class _Work:
         name = f"{split.name}-{len(split.entries):05d}.bin"
         atomic_write(self._folder / name, [raw])
         split.entries.append(ShardEntry(file=name, pieces=hashes(raw), tokens=num_tokens))
+        self._check_length()
+
+    def _check_length(self) -> None:
+        """Refuse a data set whose manifest nobody would take, before more of it is made."""
+        entries = [entry for split in self._splits for entry in split.entries]
+        num_bytes = sum(_ENTRY_BYTES + _PIECE_BYTES * len(entry.pieces) for entry in entries)
+        if num_bytes > MAX_BYTES - _REST_BYTES:
+            raise PrepareError(
+                f"shards that a manifest of {MAX_BYTES} bytes can name",
+                f"more than that after {self._num_bytes} bytes of text",
+                "Prepare less text: --limit-bytes ends it.",
+            )
 
     def _progress(self, total: int | None) -> PrepareProgress:
         entries = self._train.entries + self._validation.entries
@@ -263,6 +283,18 @@ def _check_options(options: PrepareOptions) -> None:
             "sequences and shards of at least one token",
             f"{options.sequence_tokens} and {options.shard_tokens} tokens",
             "Leave --sequence-tokens out for the usual length, or raise it.",
+        )
+    if options.sequence_tokens > MAX_SEQUENCE_TOKENS:
+        raise PrepareError(
+            f"sequences of at most {MAX_SEQUENCE_TOKENS} tokens",
+            str(options.sequence_tokens),
+            "Choose shorter sequences with --sequence-tokens.",
+        )
+    if options.limit_bytes is not None and options.limit_bytes < 1:
+        raise PrepareError(
+            "a number of bytes as the limit",
+            str(options.limit_bytes),
+            "Leave --limit-bytes out to take all of the text.",
         )
     if not 0 < options.validation_ppm < 10**6:
         raise PrepareError(

@@ -179,11 +179,15 @@ def explain_full_disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL_DISK:
             raise
-        free = shutil.disk_usage(path.parent).free
+        found, way_out = os.strerror(error.errno or 0).lower(), "free some space"
+        if error.errno == errno.EFBIG:  # there may be any space
+            way_out = "lift the limit on the size of files (ulimit -f)"
+        else:
+            found += f" ({shutil.disk_usage(path.parent).free} bytes free)"
         raise DiskFullError(
             f"room to write {path}",
-            f"{os.strerror(error.errno or 0).lower()} ({free} bytes free)",
-            "Nothing that was stored is lost: free some space and start again.",
+            found,
+            f"Nothing that was stored is lost: {way_out} and start again.",
         ) from error
 
 
