@@ -6,6 +6,7 @@ import pytest
 import torch
 from support.network import CONFIG, SOL, processes
 from support.starts import NORM, tensors_of, write_shards, write_start
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from troth_coordinator.config_files import load_config
 
@@ -87,6 +88,26 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_paid(bench, base
     missing = bench.cli.refused(*create(bench, bench.folder / "nothing"))
     assert missing["kind"] == "ModelConfigError"
     assert bench.balance("authority") == before
+
+
+def test_a_creator_hears_of_the_tokenizer_of_the_weights_and_needs_that_of_the_data(bench, base):
+    done = bench.cli.ok(*create(bench, base, "--dry-run"))
+    assert f"no {base / 'tokenizer.json'} to compare with" in done.err
+    (base / "tokenizer.json").write_text("{}")
+    done = bench.cli.ok(*create(bench, base, "--dry-run"))
+    assert f"another tokenizer than {base / 'tokenizer.json'}" in done.err
+    words = bench.folder / "words.json"
+    made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.save(str(words))
+    data = bench.folder / "words"
+    length = load_config([CONFIG]).config.data.sequence_tokens
+    shape = ("--tokenizer", words, "--sequence-tokens", length)
+    bench.cli.ok("data", "prepare", "--stdlib", "--limit-bytes", 50_000, *shape, "--out", data)
+    (data / "tokenizer.json").unlink()
+    error = bench.cli.refused(*create(bench, base, "--data", data))
+    assert error["expected"] == "tokenizer.json with the hash that the data set names"
+    assert error["subject"] == str(data)
 
 
 def test_a_joiner_whom_nobody_can_give_the_start_pays_nothing(bench, base):

@@ -1,10 +1,13 @@
 """Trainers that lie or fail, one by one: nobody vouches for what is wrong, and nobody stumbles."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
+from support.data_sets import with_token
 from support.ports import LIAR, LIE_ROUND, Wrapped, training, vouch_for_everything, withhold
 from support.runs import (
+    RunFactory,
     assert_fees_reported,
     assert_finished,
     events_of,
@@ -29,6 +32,7 @@ from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
 from troth_client.transport.memory import memory_transport
+from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.phase import Phase
 
 pytestmark = pytest.mark.long(reason="a whole run for each thing that can fail in a round")
@@ -62,6 +66,34 @@ async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(run_factory
     assert included(run, "ada")[LIE_ROUND + 1] == [0, 1, 2, 3]
     later = [one for one in events_of(run, "dan", "encoded") if one["round"] > LIE_ROUND]
     assert [one["previous"] for one in later] == [LIE_ROUND - 1, LIE_ROUND + 1]
+
+
+async def test_a_token_that_the_creator_hid_costs_one_round_and_ends_no_member(data, tmp_path):
+    """One token too large in one sequence of the data set, whose hash is on chain."""
+    folder, manifest = data
+    copy = tmp_path / "data"
+    shutil.copytree(folder, copy)
+    place = 0
+    while True:  # the manifest's hash seeds the order, so a change of the place moves the place
+        bad, _ = with_token(copy, manifest, place * manifest.row_tokens, 300)
+        first = SequenceOrder(bad.num_sequences, bad.hash).sequences(0, 2)
+        if place in first:
+            break
+        with_token(copy, manifest, place * manifest.row_tokens, 32)
+        place += 1
+    factory = RunFactory((copy, bad), tmp_path / "runs")
+    run = await factory.start(3, names="ada bob cyd dan")
+    try:
+        await run.finish()
+        await assert_finished(run)
+        refused = {one.name: events_of(run, one.name, "gradient_refused") for one in run.members}
+        (name,) = [name for name, found in refused.items() if found]
+        ((event,), rounds) = refused[name], included(run, "ada")
+        assert event["round"] == 0
+        assert "token 300" in event["reason"]
+        assert [len(rounds[round_]) for round_ in range(3)] == [3, 4, 4]
+    finally:
+        await factory.close()
 
 
 async def test_a_malformed_own_payload_is_never_committed(run_factory, monkeypatch):

@@ -144,8 +144,9 @@ def create(options: CreateOptions, output: Output) -> None:
     fund = lamports(options.fund, "--fund")
     council = address(options.council, "--council") if options.council else key.pubkey()
     manifest = load_manifest(options.data)
-    settings = creation.bind(settings, manifest)
-    for warning in creation.warnings(settings, manifest):
+    settings = creation.bind(settings, manifest, options.start)
+    creation.check_tokenizer(options.data, manifest)
+    for warning in creation.warnings(settings, manifest, options.start):
         output.warn(warning)
     out = options.out or Path("run.toml")
     settings, given = creation.begin_from(settings, options.start, output.note)

@@ -10,7 +10,7 @@ from typing import Final
 
 from troth_cli.errors import InputError, OutputFileError
 from troth_cli.workflows.checkpoint_verify import Verified
-from troth_client.checkpoint.exporting import CARD_FILE, Origin, export_state
+from troth_client.checkpoint.exporting import CARD_FILE, KeptTokenizer, Origin, export_state
 from troth_client.checkpoint.folder import remove
 from troth_client.data.manifest import TOKENIZER_FILE, load_manifest
 from troth_client.data.tokens import kept_tokenizer
@@ -56,14 +56,16 @@ def check_paths(out: Path, tokenizer: Path | None) -> None:
         raise _in_the_way(out, f"{strange[0]} in it")
 
 
-def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> bytes | None:
+def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> KeptTokenizer | None:
     """Return the tokenizer.json to put beside the weights; None if none is known.
+
+    Which token ends a document, only the data set tells.
 
     Raises InputError if the file of the data set is not the one that its manifest names, and
     ManifestError for another data set than the run's.
     """
     if file is not None:
-        return file.read_bytes()
+        return KeptTokenizer(file.read_bytes(), None)
     if data is None:
         return None
     manifest = load_manifest(data, config.manifest_digest())
@@ -75,10 +77,10 @@ def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> b
             "Name the tokenizer with --tokenizer FILE instead of --data.",
             str(data),
         )
-    return found
+    return KeptTokenizer(found, manifest.tokenizer.end_token)
 
 
-def write_export(verified: Verified, out: Path, tokenizer: bytes | None) -> Origin:
+def write_export(verified: Verified, out: Path, tokenizer: KeptTokenizer | None) -> Origin:
     """Write the export of weights that the chain names, and return their origin.
 
     Raises FolderInUseError, DiskFullError.

@@ -6,6 +6,7 @@ Never: prints.
 Next: `troth_coordinator.chain.operations.Authority`, which sends the transactions.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +20,11 @@ from troth_cli.errors import FundsError, InputError, OtherRunError
 from troth_cli.view.amounts import sol
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.start import read_start
-from troth_client.data.manifest import Manifest
+from troth_client.data.fit import misfit
+from troth_client.data.manifest import MAX_TOKENIZER_BYTES, TOKENIZER_FILE, Manifest
+from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.genesis import genesis_root
+from troth_client.runtime.files import read_whole
 from troth_coordinator.chain import rent
 from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.instructions import RunTerms
@@ -59,11 +63,17 @@ def check_calibrated(settings: RunSettings, rpc: str) -> None:
         )
 
 
-def warnings(settings: RunSettings, manifest: Manifest) -> Iterator[str]:
-    """Yield what the creator of a run should know about its parameters and its data."""
+def warnings(settings: RunSettings, manifest: Manifest, start: Path | None = None) -> Iterator[str]:
+    """Yield what the creator of a run should know about its parameters and its data.
+
+    `start` is the folder of given weights: they decide the size of the vocabulary.
+    """
     params = settings.chain.to_view()
     unused = unused_tokens(settings.config, manifest)
-    if unused:
+    if start is not None:
+        yield from _tokenizer_warnings(start, manifest)
+        yield from filter(None, [unused])
+    elif unused:
         yield f"{unused}: set model.vocab_size to {manifest.vocab_size}, unless you pad on purpose"
     num_closed = rounds_closed_to_newcomers(params)
     if num_closed:
@@ -71,6 +81,32 @@ def warnings(settings: RunSettings, manifest: Manifest) -> Iterator[str]:
             f"nobody can join or return in the last {num_closed} of the {params.checkpoint_every}"
             f" rounds before a checkpoint: set chain.ring to {least_ring(params.checkpoint_every)},"
             f" or chain.checkpoint_every to {max(1, params.ring - least_ring(0))}"
+        )
+
+
+def _tokenizer_warnings(start: Path, manifest: Manifest) -> Iterator[str]:
+    """Yield a doubt that the data has the tokenizer of given weights."""
+    file = start / TOKENIZER_FILE
+    try:
+        found = hashlib.sha256(read_whole(file, MAX_TOKENIZER_BYTES)).hexdigest()
+    except (OSError, ValueError):
+        yield f"no {file} to compare with: is the data set's tokenizer that of these weights?"
+        return
+    if found != manifest.tokenizer.sha256:
+        yield (
+            f"the data set has another tokenizer than {file}: its tokens may stand for other text"
+            " than these weights have learned"
+        )
+
+
+def check_tokenizer(folder: Path, manifest: Manifest) -> None:
+    """Raise InputError for a data set without the tokenizer that it names: nobody could join."""
+    if manifest.tokenizer.kind != "bytes" and kept_tokenizer(folder, manifest) is None:
+        raise InputError(
+            f"{TOKENIZER_FILE} with the hash that the data set names",
+            "a missing or another file",
+            "Put it back, or run `troth data prepare` anew.",
+            str(folder),
         )
 
 
@@ -109,37 +145,24 @@ class Created:
     is_new: bool
 
 
-def bind(settings: RunSettings, manifest: Manifest) -> RunSettings:
-    """Return the settings bound to a data set.
+def bind(settings: RunSettings, manifest: Manifest, start: Path | None = None) -> RunSettings:
+    """Return the settings bound to a data set; `start` is the folder of given weights.
 
     Raises ContradictionError if the data does not fit the model, or if the settings name other
     data.
     """
     config = settings.config
-    bound = config.data.manifest_hash
-    for key, wanted, found, fits in (
-        ("data.manifest_hash", bound, manifest.hash.hex(), bound in ("", manifest.hash.hex())),
-        (
-            "data.sequence_tokens",
-            config.data.sequence_tokens,
-            manifest.sequence_tokens,
-            config.data.sequence_tokens == manifest.sequence_tokens,
-        ),
-        (
-            "model.vocab_size",
-            f"{config.model.vocab_size} tokens or fewer",
-            manifest.vocab_size,
-            manifest.vocab_size <= config.model.vocab_size,
-        ),
-    ):
-        if not fits:
-            raise ContradictionError(
-                key,
-                f"the data set to have {wanted}, as the settings say",
-                found,
-                f"set {key} to {found}, or prepare the data with these settings (troth data"
-                " prepare --config)",
-            )
+    wrong = misfit(config, manifest)
+    if wrong is not None:
+        way_out = (
+            f"set {wrong.key} to {wrong.found}, or prepare the data with these settings (troth data"
+            " prepare --config)"
+        )
+        if start is not None and wrong.key == "model.vocab_size":
+            file = start / TOKENIZER_FILE
+            way_out = f"prepare the data as the weights were: troth data prepare --tokenizer {file}"
+        expected = f"the data set to have {wrong.wanted}, as the settings say"
+        raise ContradictionError(wrong.key, expected, wrong.found, way_out)
     return settings.model_copy(update={"config": config.with_manifest(manifest.hash)})
 
 

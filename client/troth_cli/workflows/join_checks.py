@@ -21,7 +21,7 @@ from troth_cli.workflows.probes import WeightsProbe
 from troth_cli.workflows.prospects import Tempo
 from troth_client.compression.limits import tile_bits
 from troth_client.data.errors import ShardError
-from troth_client.data.manifest import load_manifest
+from troth_client.data.fit import load_fitting
 from troth_client.data.shards import TokenData
 from troth_client.errors import ClientError
 from troth_client.model.shapes import trainable_shapes
@@ -94,8 +94,8 @@ async def check_data(newcomer: Newcomer) -> CheckResult:
 
 
 def data_result(request: JoinRequest, report: Report) -> CheckResult:
-    """Hash every training shard. Raises ManifestError."""
-    manifest = load_manifest(request.data, request.config.manifest_digest())
+    """Hash every training shard. Raises ManifestError, also for data that no model of it takes."""
+    manifest = load_fitting(request.data, request.config)
     with TokenData(request.data, manifest) as data:
         faults = data.faults(lambda done, total: report(done, total, "shards"))
     total = len(manifest.train)
@@ -119,7 +119,7 @@ def _bad_shards(faults: list[ShardError], total: int) -> CheckResult:
         f"{len(names)} of {total} shards: {', '.join(names[:NAMED_SHARDS])}{rest}"
         f" ({faults[0].found})",
         "every shard as the manifest has it",
-        "Copy these files again from a good source, or run `troth data prepare` anew.",
+        faults[0].next_step,
         kind=type(faults[0]).__name__,
         values={"shards": total, "missing": len(names)},
     )

@@ -19,6 +19,7 @@ from troth_cli.view.output import Output, Report
 from troth_cli.workflows.checkpoint import check_config
 from troth_cli.workflows.join_request import JoinRequest
 from troth_cli.workflows.members import Members
+from troth_client.data.fit import check_fit
 from troth_client.data.manifest import Manifest, ShardEntry
 from troth_client.run_files.fetch import (
     fetch_config,
@@ -135,6 +136,7 @@ def _bring(
 async def _bring_data(source: Source, folder: Path, view: RunView, config: RunConfig) -> None:
     with FolderLock(folder):
         manifest = await fetch_manifest(source, folder, view.manifest_hash)
+        check_fit(config, manifest, "the run's data manifest")  # before gigabytes are fetched
         await fetch_tokenizer(source, folder, manifest)
         data = await asyncio.to_thread(_taken_up, folder, manifest)
         shards = await asyncio.to_thread(needed_shards, manifest, view, config)

@@ -22,7 +22,7 @@ from troth_client.runtime.base import Runtime, end
 from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.state.errors import WeightsLostError
 from troth_client.storage.entries import Submission
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NO_GRADIENT
 from troth_client.train.memory import give_back
 from troth_client.transport.errors import TransportError
 from troth_coordinator.rules.assignment import rank_start, sequences_of
@@ -212,7 +212,7 @@ async def _recomputed(
 
 
 def or_none(witness: Witness, audit: AuditView, compute: Callable[[], T]) -> T | None:
-    """Return what a judge computes; None if it is not finite or finds no memory.
+    """Return what a judge computes; None if there is no gradient or it finds no memory.
 
     Then we accuse nobody. We do not try again either: a silent seat pays more than one that cannot
     tell.
@@ -220,11 +220,19 @@ def or_none(witness: Witness, audit: AuditView, compute: Callable[[], T]) -> T |
     try:
         with as_memory_error():
             return compute()
-    except NonFiniteError:
+    except NO_GRADIENT as error:
+        report_no_gradient(witness, audit, error)
         return None
     except MemoryError as error:
         report_out_of_memory(witness, audit, error)
         return None
+
+
+def report_no_gradient(witness: Witness, audit: AuditView, error: Exception) -> None:
+    """Report that an audited batch has no gradient to compare with."""
+    witness.chain.events.emit(
+        "gradient_refused", round=audit.round, target=audit.target, reason=str(error)
+    )
 
 
 def report_out_of_memory(witness: Witness, audit: AuditView, error: MemoryError) -> None:

@@ -21,7 +21,7 @@ from troth_client.data.errors import PieceMissingError
 from troth_client.model.device import CPU, Device
 from troth_client.runtime.memory import as_memory_error
 from troth_client.state.audited import AuditedWeights
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NO_GRADIENT, NonFiniteError
 from troth_coordinator.rules.config import RunConfig
 
 
@@ -42,12 +42,14 @@ class ReplayedGradients:
     data: Rows
 
     def own(self, ids: Sequence[int]) -> Own | str:
-        """Return our own D(g), else what it lacks: the tokens, or memory."""
+        """Return our own D(g), else what it lacks: tokens of any use, or memory."""
         try:
             batch = self.data.sequences(ids)
             tiles = self._tiles(batch, CPU)
         except PieceMissingError:
             return "the tokens of its sequences"
+        except NO_GRADIENT:
+            return "tokens that the model can take"
         except MemoryError:
             return "memory for its gradient"
         return Own(tiles, lambda: self._again(batch))

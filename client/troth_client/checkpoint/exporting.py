@@ -8,7 +8,7 @@ Next: `model/export.py` for the files; `weights_file.py` and `troth checkpoint v
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from pydantic import ValidationError
 
@@ -80,12 +80,22 @@ def config_in(facts: Mapping[str, str], path: Path) -> RunConfig | None:
         ) from error
 
 
-def export_state(folder: Path, origin: Origin, weights: Arrays, tokenizer: bytes | None) -> None:
+class KeptTokenizer(NamedTuple):
+    """A tokenizer.json to put beside weights, and the token that ends a document."""
+
+    raw: bytes
+    end_token: int | None
+
+
+def export_state(
+    folder: Path, origin: Origin, weights: Arrays, tokenizer: KeptTokenizer | None
+) -> None:
     """Write config.json, model.safetensors, README.md and perhaps a tokenizer into a folder.
 
     Raises WeightNamesError, WeightShapeError, DiskFullError.
     """
-    export(folder, origin.config.model, weights, origin.facts(), tokenizer)
+    raw, end_token = (None, None) if tokenizer is None else tokenizer
+    export(folder, origin.config.model, weights, origin.facts(), raw, end_token)
     num_parameters = sum(value.size for value in weights.values())
     card = model_card(origin, num_parameters, has_tokenizer=tokenizer is not None)
     atomic_write(folder / CARD_FILE, [card.encode()])

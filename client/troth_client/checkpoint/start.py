@@ -6,6 +6,9 @@ Next: `weights_file.py` for one file; `../model/hugging_face.py` for config.json
 
     config.json, model.safetensors                                    one file
     config.json, model.safetensors.index.json, model-0000N-of-...     several, as the index says
+
+`save_pretrained` leaves an older index beside a newer single file. Where both are there, the single
+file counts, as in `transformers`.
 """
 
 import json
@@ -22,9 +25,10 @@ from troth_attestation.pieces import Float32
 from troth_client.checkpoint.errors import CheckpointFileError, StartError
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.weights_file import DTYPE_BYTES, WeightsFile, shown
-from troth_client.model.export import WEIGHTS_FILE
+from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
 from troth_client.model.hugging_face import read_model
 from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
+from troth_client.runtime.files import read_whole
 from troth_coordinator.rules.config import ModelSection
 
 INDEX_FILE: Final = WEIGHTS_FILE + ".index.json"
@@ -62,11 +66,11 @@ def read_start(folder: Path, model: ModelSection) -> Start:
     """Return the weights of a folder as the start of a run of this model.
 
     16-bit floats become fp32 without loss. Raises ModelConfigError and StartError for weights of
-    another model, CheckpointFileError for a file that is missing or damaged.
+    another model, CheckpointFileError for a file that is missing, damaged or written meanwhile.
     """
     theirs = read_model(folder)
     _check_model(folder, theirs, model)
-    stored = _stored(folder)
+    stored, passed_over = _stored(folder)
     names, note = _names(folder, theirs, model, stored)
     _check_names(folder, names, stored)
     expected = trainable_shapes(model)
@@ -81,9 +85,10 @@ def read_start(folder: Path, model: ModelSection) -> Start:
             )
         weights[name] = file.tensor(at)
         _check_finite(file, at, weights[name])
+    _check_unchanged(folder, theirs, stored)
     halves = sorted({stored[at].dtypes[at] for at in names.values()} - {"F32"})
     dtypes = f"{' and '.join(halves)} became F32, exactly" if halves else ""
-    return Start(weights, tuple(filter(None, (dtypes, note))))
+    return Start(weights, tuple(filter(None, (dtypes, note, passed_over))))
 
 
 def _check_model(folder: Path, theirs: ModelSection, model: ModelSection) -> None:
@@ -104,10 +109,28 @@ def _check_model(folder: Path, theirs: ModelSection, model: ModelSection) -> Non
         )
 
 
-def _stored(folder: Path) -> dict[str, WeightsFile]:
-    """Return the file of each tensor. Raises CheckpointFileError, StartError."""
-    if not (folder / INDEX_FILE).exists():
-        return dict.fromkeys(*_opened(folder / WEIGHTS_FILE))
+def _check_unchanged(folder: Path, theirs: ModelSection, stored: Mapping[str, WeightsFile]) -> None:
+    """Raise CheckpointFileError if the folder was saved anew while it was read."""
+    for file in {file.path: file for file in stored.values()}.values():
+        file.check_unchanged()
+    if read_model(folder) != theirs:
+        raise CheckpointFileError(
+            f"unchanging content of {folder / CONFIG_FILE}",
+            "a change during the reading",
+            "Nothing was loaded: repeat the command when nothing writes into the folder.",
+        )
+
+
+def _stored(folder: Path) -> tuple[dict[str, WeightsFile], str]:
+    """Return the file of each tensor, and a note. Raises CheckpointFileError, StartError."""
+    has_index = (folder / INDEX_FILE).exists()
+    if (folder / WEIGHTS_FILE).is_file() or not has_index:
+        note = f"{WEIGHTS_FILE} is taken and {INDEX_FILE} passed over, as transformers does"
+        return dict.fromkeys(*_opened(folder / WEIGHTS_FILE)), note if has_index else ""
+    return _by_index(folder), ""
+
+
+def _by_index(folder: Path) -> dict[str, WeightsFile]:
     places = _weight_map(folder)
     stored: dict[str, WeightsFile] = {}
     for name in sorted(set(places.values())):
@@ -139,11 +162,7 @@ def _weight_map(folder: Path) -> Mapping[str, str]:
     """Return tensor -> file name, each in the folder itself."""
     path = folder / INDEX_FILE
     try:
-        with path.open("rb") as stream:
-            text = stream.read(MAX_INDEX_BYTES + 1)
-        if len(text) > MAX_INDEX_BYTES:
-            raise ValueError(f"more than {MAX_INDEX_BYTES} bytes")
-        found = _Index.model_validate(json.loads(text)).weight_map
+        found = _Index.model_validate(json.loads(read_whole(path, MAX_INDEX_BYTES))).weight_map
     except (OSError, ValueError, RecursionError) as error:
         what = "no weight_map of texts" if isinstance(error, ValidationError) else str(error)[:80]
         raise CheckpointFileError(

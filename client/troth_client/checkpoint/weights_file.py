@@ -11,6 +11,7 @@ Next: `exporting.py` writes such files; `troth_cli/workflows/checkpoint_verify.p
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from troth_attestation.pieces import Float32, Shape
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.folder import Weights
 from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
+from troth_client.runtime.files import Mark
 from troth_coordinator.rules.base import FrozenModel
 from troth_coordinator.rules.config import ModelSection
 
@@ -57,9 +59,11 @@ class WeightsFile:
     """A safetensors file whose header and length fit together; `offsets` count from its start.
 
     `facts` are the texts of the header. They are claims: only a root on chain proves something.
+    `mark` tells this file from one that takes its place while the tensors are read.
     """
 
     path: Path
+    mark: Mark
     facts: Mapping[str, str]
     shapes: Mapping[str, Shape]
     offsets: Mapping[str, int]
@@ -81,8 +85,9 @@ class WeightsFile:
 
     @classmethod
     def _read(cls, path: Path, accepted: Collection[str]) -> Self:
-        file_bytes = path.stat().st_size
         with path.open("rb") as stream:
+            mark = Mark.of(os.fstat(stream.fileno()))
+            file_bytes = mark.size
             prefix = stream.read(_PREFIX_BYTES)
             size = int.from_bytes(prefix, "little")
             if len(prefix) < _PREFIX_BYTES or size < len("{}"):
@@ -101,16 +106,18 @@ class WeightsFile:
         shapes = {name: entry.shape for name, entry in entries.items()}
         offsets = {name: begin + entry.data_offsets[0] for name, entry in entries.items()}
         dtypes = {name: entry.dtype for name, entry in entries.items()}
-        return cls(path, facts, shapes, offsets, dtypes)
+        return cls(path, mark, facts, shapes, offsets, dtypes)
 
     def weights(self, config: ModelSection) -> Weights:
         """Return the tensors of this model by canonical name, float32.
 
         Raises CheckpointFileError unless names and shapes are exactly those of the config, a tied
-        matrix given once, and if the file got shorter meanwhile.
+        matrix given once, and if the file changed meanwhile.
         """
         names = self._named(config)
-        return {name: self.tensor(stored) for name, stored in names.items()}
+        weights = {name: self.tensor(stored) for name, stored in names.items()}
+        self.check_unchanged()
+        return weights
 
     def tensor(self, name: str) -> Float32:
         """Return a tensor in fp32, which holds each value exactly.
@@ -125,6 +132,22 @@ class WeightsFile:
         if dtype == "BF16":  # the upper half of an fp32
             values = (values.astype(np.uint32) << 16).view(np.float32)
         return values.astype(np.float32, copy=False).reshape(shape)
+
+    def check_unchanged(self) -> None:
+        """Raise CheckpointFileError unless this is the file whose header was read.
+
+        Call it after the last tensor: one of a file that is written anew may be of any bytes.
+        """
+        try:
+            is_same = Mark.of(self.path.stat()) == self.mark
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise CheckpointFileError(
+                f"unchanging content of {self.path}",
+                "a change during the reading",
+                "Nothing was loaded: repeat the command when nothing writes into the folder.",
+            )
 
     def _named(self, config: ModelSection) -> dict[str, str]:
         """Return canonical name -> name in the file, after the checks against the config."""

@@ -5,9 +5,10 @@
     ├── ShardError               a shard cannot be used; `.path` names the file
     │   ├── ShardMissingError
     │   ├── ShardSizeError       truncated or extended
-    │   └── ShardContentError    altered, or holding tokens outside the vocabulary
+    │   ├── ShardContentError    altered
+    │   └── ShardTokenError      as its creator made it, with tokens outside the vocabulary
     ├── SequenceIdError          an id outside the data set
-    ├── PieceMissingError        a piece of a shard that nobody has, or nobody can use
+    ├── PieceMissingError        a piece of a shard that nobody has
     └── PrepareError             a data set cannot be prepared
         ├── SourceError          a source that is missing, empty or too small
         └── DatasetsMissingError the optional package is not installed
@@ -31,12 +32,10 @@ class ManifestError(DataError):
 class ShardError(DataError):
     """A shard that must not be trained on."""
 
+    advice = "Copy this file again from a good source, or run `troth data prepare` anew."
+
     def __init__(self, path: Path, expected: str, found: str) -> None:
-        super().__init__(
-            f"{path} with {expected}",
-            found,
-            "Copy this file again from a good source, or run `troth data prepare` anew.",
-        )
+        super().__init__(f"{path} with {expected}", found, self.advice)
         self.path = path
 
 
@@ -49,7 +48,13 @@ class ShardSizeError(ShardError):
 
 
 class ShardContentError(ShardError):
-    """A piece of the file has another hash than in the manifest, or a token is too large."""
+    """A piece of the file has another hash than in the manifest."""
+
+
+class ShardTokenError(ShardError):
+    """Tokens outside the vocabulary, in bytes that the manifest names: no other copy is better."""
+
+    advice = "The creator of the run prepared this data set wrongly; nobody can train on it."
 
 
 class SequenceIdError(DataError):
@@ -57,7 +62,7 @@ class SequenceIdError(DataError):
 
 
 class PieceMissingError(DataError):
-    """A piece of a shard that nobody has, or that holds tokens outside the vocabulary."""
+    """A piece of a shard that nobody has."""
 
 
 class PrepareError(DataError):

@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from troth_client.data.errors import ManifestError
+from troth_client.runtime.files import read_whole
 from troth_coordinator.rules.hashing import H, var
 
 FILE_NAME = "manifest.json"
@@ -36,7 +37,10 @@ PIECE_BYTES: Final = 2**20
 """The last piece of a shard may be shorter."""
 MAX_BYTES: Final = 32 * 2**20
 """A longer manifest is none: this one names half a terabyte."""
+MAX_TOKENIZER_BYTES: Final = 64 * 2**20
+"""A longer tokenizer.json is none: nobody would pass it on."""
 MAX_SHARD_BYTES: Final = 2**40
+MAX_SEQUENCE_TOKENS: Final = 2**24 - 1
 
 Split = Literal["train", "validation"]
 Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -75,7 +79,7 @@ class Manifest(_Frozen):
     version: Literal[3] = 3
     vocab_size: Annotated[int, Field(gt=0, le=2**32)]
     token_bytes: Literal[2, 4]
-    sequence_tokens: Annotated[int, Field(gt=0, lt=2**24)]
+    sequence_tokens: Annotated[int, Field(gt=0, le=MAX_SEQUENCE_TOKENS)]
     num_sequences: Count
     num_validation_sequences: Count
     tokenizer: TokenizerEntry
@@ -159,11 +163,12 @@ def load_manifest(folder: Path, expected_hash: bytes | None = None) -> Manifest:
     """
     path = folder / FILE_NAME
     try:
-        raw = path.read_bytes()
-    except OSError as error:
+        raw = read_whole(path, MAX_BYTES)
+    except (OSError, ValueError) as error:
+        found = error.strerror if isinstance(error, OSError) else str(error)
         raise ManifestError(
             f"a manifest at {path}",
-            (error.strerror or "an unreadable file").lower(),
+            (found or "an unreadable file").lower(),
             "Name a folder made by `troth data prepare`.",
         ) from error
     manifest = parse_manifest(raw, str(path))

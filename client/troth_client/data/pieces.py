@@ -7,6 +7,7 @@ Next: `shards.py`, the same out of a folder; `transport/sources.py` for the byte
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from troth_client.data.errors import PieceMissingError
 from troth_client.data.manifest import PIECE_BYTES, Manifest, ShardEntry
 from troth_client.data.places import Places
+from troth_client.data.shards import check_tokens
 
 MOST_KEPT: Final = 64
 """Pieces of 1 MiB that stay in memory."""
@@ -39,8 +41,7 @@ class PieceData:
     def sequences(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """Return the tokens of these sequences, int64 [len(ids), sequence_tokens + 1].
 
-        Raises SequenceIdError; PieceMissingError where nobody has a piece or it holds tokens
-        outside the vocabulary.
+        Raises SequenceIdError; PieceMissingError where nobody has a piece; ShardTokenError.
         """
         rows = [self._row(sequence) for sequence in ids]
         return np.stack(rows) if rows else np.empty((0, self._manifest.row_tokens), np.int64)
@@ -54,12 +55,7 @@ class PieceData:
         data = b"".join(self._piece(entry, number) for number in range(first, last + 1))
         start = begin - first * PIECE_BYTES
         tokens = np.frombuffer(data[start : start + width], f"<u{manifest.token_bytes}")
-        if int(tokens.max()) >= manifest.vocab_size:
-            raise PieceMissingError(
-                f"tokens below {manifest.vocab_size} in {entry.file}",
-                f"token {int(tokens.max())}",
-                "The creator of the run prepared this data set wrongly; nobody can train on it.",
-            )
+        check_tokens(tokens, manifest, Path(entry.file))
         return tokens.astype(np.int64)
 
     def _piece(self, entry: ShardEntry, number: int) -> bytes:

@@ -5,7 +5,7 @@ or leaves a folder that looks finished and is not. Next: shards.py reads what th
 
 Work happens in `<folder>.partial`, which becomes `<folder>` by one rename at the end. A killed
 preparation that is started again with the same source and options goes on after its last whole
-shard; anything else in the partial folder is discarded.
+shard. Where a shard is missing or damaged, or another preparation was there, it starts anew.
 """
 
 import json
@@ -17,26 +17,37 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel
 
-from troth_attestation.pieces import piece_hash
 from troth_client.data.errors import PrepareError, SourceError
 from troth_client.data.manifest import (
     FILE_NAME,
-    PIECE_BYTES,
+    MAX_BYTES,
+    MAX_SEQUENCE_TOKENS,
     TOKENIZER_FILE,
     Manifest,
     ShardEntry,
     Split,
     load_manifest,
 )
+from troth_client.data.partial import (
+    LOCK_FILE,
+    ORIGIN_FILE,
+    RESUME_FILE,
+    hashes,
+    is_whole,
+    partial_folder,
+)
 from troth_client.data.sources import Piece, Source
 from troth_client.data.tokens import Tokenizer, Tokens
 from troth_client.runtime.files import FolderLock, atomic_write, explain_full_disk, flush
 from troth_client.storage.sealed import Array, DamagedFileError, Record, read_record, write_record
 
-ORIGIN_FILE = "origin.json"
-_RESUME_FILE = "resume.record"
-_LOCK_FILE = "lock"
 _REPORT_BYTES = 1 << 20
+_PIECE_BYTES = 67
+"""A piece in a manifest: 64 digits, two quotes and a comma."""
+_ENTRY_BYTES = 120
+"""The rest of a shard in a manifest, at most."""
+_REST_BYTES = 1_000
+"""The rest of a manifest, at most."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +83,12 @@ def prepare(
     folder holds something else, options that make no sense), SourceError (no text, or too little),
     DiskFullError, FolderInUseError.
     """
-    options = options or PrepareOptions()
+    options, folder = options or PrepareOptions(), folder.resolve()
     _check_options(options)
     origin = _origin(source, tokenizer, options)
-    partial = folder.with_name(folder.name + ".partial")
-    with FolderLock(partial, _LOCK_FILE), explain_full_disk(partial):
+    partial = partial_folder(folder)
+    _already_there(folder, origin)  # a refusal leaves nothing behind
+    with FolderLock(partial, LOCK_FILE), explain_full_disk(partial):
         ready = _already_there(folder, origin)
         if ready is None:
             work = _Work(partial, tokenizer, options, origin)
@@ -131,7 +143,8 @@ class _Work:
         self._token_bytes = 2 if tokenizer.vocab_size <= 1 << 16 else 4
         self._row = options.sequence_tokens + 1
         self._shard_tokens = max(1, options.shard_tokens // self._row) * self._row
-        self._train, self._validation = _Split("train"), _Split("validation")
+        self._splits = _Split("train"), _Split("validation")
+        self._train, self._validation = self._splits
         self._num_pieces = 0
         self._resume()
 
@@ -152,7 +165,7 @@ class _Work:
 
     def finish(self) -> Manifest:
         """Write the last shards and the manifest; leave nothing else in the folder."""
-        for split in (self._train, self._validation):
+        for split in self._splits:
             rows = split.num_waiting // self._row
             if rows:
                 self._write_shard(split, rows * self._row)
@@ -172,12 +185,12 @@ class _Work:
             train=tuple(self._train.entries),
             validation=tuple(self._validation.entries),
         )
-        if self._tokenizer.file is not None:
-            atomic_write(self._folder / TOKENIZER_FILE, [self._tokenizer.file.read_bytes()])
+        if self._tokenizer.raw is not None:
+            atomic_write(self._folder / TOKENIZER_FILE, [self._tokenizer.raw])
         atomic_write(self._folder / ORIGIN_FILE, [self._origin.encode()])
         atomic_write(self._folder / FILE_NAME, [manifest.canonical])
-        (self._folder / _RESUME_FILE).unlink(missing_ok=True)
-        (self._folder / _LOCK_FILE).unlink()
+        (self._folder / RESUME_FILE).unlink(missing_ok=True)
+        (self._folder / LOCK_FILE).unlink()
         return manifest
 
     @property
@@ -206,8 +219,19 @@ class _Work:
         raw = tokens.astype(f"<u{self._token_bytes}").tobytes()
         name = f"{split.name}-{len(split.entries):05d}.bin"
         atomic_write(self._folder / name, [raw])
-        pieces = tuple(piece_hash(piece).hex() for piece in _pieces(raw))
-        split.entries.append(ShardEntry(file=name, pieces=pieces, tokens=num_tokens))
+        split.entries.append(ShardEntry(file=name, pieces=hashes(raw), tokens=num_tokens))
+        self._check_length()
+
+    def _check_length(self) -> None:
+        """Refuse a data set whose manifest nobody would take, before more of it is made."""
+        entries = [entry for split in self._splits for entry in split.entries]
+        num_bytes = sum(_ENTRY_BYTES + _PIECE_BYTES * len(entry.pieces) for entry in entries)
+        if num_bytes > MAX_BYTES - _REST_BYTES:
+            raise PrepareError(
+                f"shards that a manifest of {MAX_BYTES} bytes can name",
+                f"more than that after {self._num_bytes} bytes of text",
+                "Prepare less text: --limit-bytes ends it.",
+            )
 
     def _progress(self, total: int | None) -> PrepareProgress:
         entries = self._train.entries + self._validation.entries
@@ -219,33 +243,38 @@ class _Work:
         """Record where to go on: everything that the shards on disk do not show."""
         fields: dict[str, str | int] = {"origin": self._origin, "num_pieces": self._num_pieces}
         arrays: dict[str, Array] = {}
-        for split in (self._train, self._validation):
+        for split in self._splits:
             saved = _SavedSplit(entries=split.entries, num_bytes=split.num_bytes)
             fields[split.name] = saved.model_dump_json()
             arrays[split.name] = np.concatenate([*split.waiting, np.empty(0, np.uint32)])
-        write_record(self._folder / _RESUME_FILE, Record(fields, arrays))
+        write_record(self._folder / RESUME_FILE, Record(fields, arrays))
 
     def _resume(self) -> None:
         """Take up a killed preparation of the same origin, or start from an empty folder."""
-        record = self._saved()
-        keep = {_LOCK_FILE, _RESUME_FILE} if record is not None else {_LOCK_FILE}
-        if record is not None:
+        record, keep = self._saved(), {LOCK_FILE}
+        splits = {} if record is None else {s.name: _saved_split(record, s) for s in self._splits}
+        shards = [entry for saved in splits.values() for entry in saved.entries]
+        if record is not None and all(is_whole(self._folder, entry) for entry in shards):
             self._num_pieces = int(record.fields["num_pieces"])
-            for split in (self._train, self._validation):
-                saved = _SavedSplit.model_validate_json(str(record.fields[split.name]))
+            for split in self._splits:
+                saved = splits[split.name]
                 split.entries, split.num_bytes = list(saved.entries), saved.num_bytes
                 split.add(record.arrays[split.name].astype(np.uint32))
-                keep |= {entry.file for entry in split.entries}
+            keep |= {RESUME_FILE, *(entry.file for entry in shards)}
         for path in self._folder.iterdir():
             if path.name not in keep:
                 path.unlink()
 
     def _saved(self) -> Record | None:
         try:
-            record = read_record(self._folder / _RESUME_FILE)
+            record = read_record(self._folder / RESUME_FILE)
         except (FileNotFoundError, DamagedFileError):
             return None
         return record if record.fields["origin"] == self._origin else None
+
+
+def _saved_split(record: Record, split: _Split) -> _SavedSplit:
+    return _SavedSplit.model_validate_json(str(record.fields[split.name]))
 
 
 def _check_options(options: PrepareOptions) -> None:
@@ -254,6 +283,18 @@ def _check_options(options: PrepareOptions) -> None:
             "sequences and shards of at least one token",
             f"{options.sequence_tokens} and {options.shard_tokens} tokens",
             "Leave --sequence-tokens out for the usual length, or raise it.",
+        )
+    if options.sequence_tokens > MAX_SEQUENCE_TOKENS:
+        raise PrepareError(
+            f"sequences of at most {MAX_SEQUENCE_TOKENS} tokens",
+            str(options.sequence_tokens),
+            "Choose shorter sequences with --sequence-tokens.",
+        )
+    if options.limit_bytes is not None and options.limit_bytes < 1:
+        raise PrepareError(
+            "a number of bytes as the limit",
+            str(options.limit_bytes),
+            "Leave --limit-bytes out to take all of the text.",
         )
     if not 0 < options.validation_ppm < 10**6:
         raise PrepareError(
@@ -286,11 +327,6 @@ def _already_there(folder: Path, origin: str) -> Manifest | None:
         "something else in it",
         "Choose another folder; this one is left as it is.",
     )
-
-
-def _pieces(raw: bytes) -> Iterator[bytes]:
-    for offset in range(0, len(raw), PIECE_BYTES):
-        yield raw[offset : offset + PIECE_BYTES]
 
 
 def _after(count: int, pieces: Iterable[Piece]) -> Iterator[Piece]:

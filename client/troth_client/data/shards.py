@@ -3,9 +3,12 @@
 Owns: sequence id -> tokens, and the checks of files against the manifest. Never: writes, tokenises,
 or chooses ids. Next: train/step.py turns a batch of sequences into a gradient.
 
-A shard is checked at first use: size, pieces, token range. Each later access compares the file's
-identity, size and times with those at the check. When they differ, the shard is checked again.
-No participant trains on a file that was replaced or changed during the run.
+A shard is checked at first use: size and pieces. Each later access compares the file's identity,
+size and times with those at the check. When they differ, the shard is checked again. No participant
+trains on a file that was replaced or changed during the run.
+
+A hash proves bytes, and no range: the tokens of each sequence are compared with the vocabulary. So
+a creator that hides one token too large costs the rounds with that sequence, and no others.
 """
 
 import mmap
@@ -23,26 +26,17 @@ from troth_client.data.errors import (
     ShardError,
     ShardMissingError,
     ShardSizeError,
+    ShardTokenError,
 )
 from troth_client.data.manifest import PIECE_BYTES, Manifest, ShardEntry, Split
 from troth_client.data.places import Places
-from troth_client.runtime.files import Closable
+from troth_client.runtime.files import Closable, Mark
 
 _CHECK_TOKENS = 1 << 22
 
 
-class _Mark(NamedTuple):
-    """Identity, size and times of a file, which the file system gives without reading it."""
-
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-
-
 class _Mapped(NamedTuple):
-    mark: _Mark
+    mark: Mark
     rows: NDArray[np.unsignedinteger]
 
 
@@ -64,26 +58,28 @@ class TokenData(Closable):
     def sequences(self, ids: Sequence[int]) -> NDArray[np.int64]:
         """Tokens of the given sequences, int64 [len(ids), sequence_tokens + 1], in that order.
 
-        Raises SequenceIdError, ShardMissingError, ShardSizeError or ShardContentError; each names
-        the file. Nothing of an unchecked shard is returned.
+        Raises SequenceIdError, ShardMissingError, ShardSizeError, ShardContentError or
+        ShardTokenError; each names the file. Nothing of an unchecked shard is returned.
         """
         out = np.empty((len(ids), self.manifest.row_tokens), np.int64)
         for place, sequence in enumerate(ids):
             shard, row = self._places.find(sequence)
-            out[place] = self._rows(shard)[row]
+            tokens = self._rows(shard)[row]
+            check_tokens(tokens, self.manifest, self._folder / self._entries[shard].file)
+            out[place] = tokens
         return out
 
     def check_all(self) -> None:
-        """Check every shard now instead of on first use. Raises as `sequences` does."""
+        """Check every shard and all its tokens now. Raises as `sequences` does."""
         for shard in range(len(self._entries)):
-            self._rows(shard)
+            self._check_range(shard)
 
     def faults(self, report: Callable[[int, int], None]) -> list[ShardError]:
         """Check every shard now and return what is wrong; `report` gets how many are done."""
         found = []
         for shard in range(len(self._entries)):
             try:
-                self._rows(shard)
+                self._check_range(shard)
             except ShardError as error:
                 found.append(error)
             report(shard + 1, len(self._entries))
@@ -116,28 +112,28 @@ class TokenData(Closable):
                     raise ShardContentError(path, f"the hash {wanted} of piece {number}", found)
             # The map keeps the very file that was hashed, even if its name is reused later.
             memory = mmap.mmap(stream.fileno(), expected_size, access=mmap.ACCESS_READ)
-            if _mark_of(os.fstat(stream.fileno())) != mark:
+            if Mark.of(os.fstat(stream.fileno())) != mark:
                 raise ShardContentError(path, "unchanging content", "a change during the check")
         tokens = np.frombuffer(memory, np.dtype(f"<u{self.manifest.token_bytes}"))
-        self._check_range(path, tokens)
         return _Mapped(mark, tokens.reshape(-1, self.manifest.row_tokens))
 
-    def _check_range(self, path: Path, tokens: NDArray[np.unsignedinteger]) -> None:
+    def _check_range(self, shard: int) -> None:
+        """Check a shard, and compare all its tokens with the vocabulary."""
+        tokens, path = self._rows(shard).reshape(-1), self._folder / self._entries[shard].file
         for start in range(0, len(tokens), _CHECK_TOKENS):
-            largest = int(tokens[start : start + _CHECK_TOKENS].max())
-            if largest >= self.manifest.vocab_size:
-                raise ShardContentError(
-                    path, f"tokens below {self.manifest.vocab_size}", f"token {largest}"
-                )
+            check_tokens(tokens[start : start + _CHECK_TOKENS], self.manifest, path)
 
 
-def _mark(path: Path, entry: ShardEntry) -> _Mark:
+def check_tokens(tokens: NDArray[np.unsignedinteger], manifest: Manifest, path: Path) -> None:
+    """Raise ShardTokenError unless all of these tokens of a shard are in the vocabulary."""
+    largest = int(tokens.max())
+    if largest >= manifest.vocab_size:
+        raise ShardTokenError(path, f"tokens below {manifest.vocab_size}", f"token {largest}")
+
+
+def _mark(path: Path, entry: ShardEntry) -> Mark:
     try:
-        return _mark_of(path.stat())
+        return Mark.of(path.stat())
     except OSError as error:
         reason = (error.strerror or "an unreadable file").lower()
         raise ShardMissingError(path, f"{entry.tokens} tokens", reason) from error
-
-
-def _mark_of(stat: os.stat_result) -> _Mark:
-    return _Mark(stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)

@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from troth_client.data.errors import SourceError
-from troth_client.data.manifest import TOKENIZER_FILE, Manifest, TokenizerEntry
+from troth_client.data.manifest import (
+    MAX_TOKENIZER_BYTES,
+    TOKENIZER_FILE,
+    Manifest,
+    TokenizerEntry,
+)
 from troth_client.data.sources import Piece
+from troth_client.runtime.files import read_whole
 
 Tokens = NDArray[np.uint32]
 
@@ -38,8 +44,8 @@ class Tokenizer(Protocol):
         """Every token is below this number."""
 
     @property
-    def file(self) -> Path | None:
-        """The file to keep beside the manifest."""
+    def raw(self) -> bytes | None:
+        """The file to keep beside the manifest, as it was when its hash was taken."""
 
     def encode(self, piece: Piece) -> Tokens:
         """Tokens of one piece, with the end token where a document ends."""
@@ -51,7 +57,7 @@ class ByteTokenizer:
 
     END_TOKEN = 0
     vocab_size = 256
-    file: Path | None = None
+    raw: bytes | None = None
     entry = TokenizerEntry(
         kind="bytes", sha256=hashlib.sha256(b"bytes").hexdigest(), end_token=END_TOKEN
     )
@@ -70,15 +76,19 @@ class FileTokenizer:
     """
 
     def __init__(self, file: Path, end_token: str | None = None) -> None:
-        """Load the file. Raises SourceError when it is no tokenizer or lacks the end token."""
+        """Load the file. Raises SourceError when it is no tokenizer or lacks the end token.
+
+        Nor may it be longer than what members pass on to others.
+        """
         import tokenizers  # noqa: PLC0415  only needed here, and slow to import
 
         try:
-            raw = file.read_bytes()
-        except OSError as error:
+            raw = read_whole(file, MAX_TOKENIZER_BYTES)
+        except (OSError, ValueError) as error:
+            found = error.strerror if isinstance(error, OSError) else None
             raise SourceError(
                 f"a tokenizer file at {file}",
-                (error.strerror or str(error)).lower(),
+                (found or str(error)).lower(),
                 "Correct --tokenizer, or leave it out for one token a byte.",
             ) from error
         with _refusals() as refusal:
@@ -92,6 +102,9 @@ class FileTokenizer:
         # Files for classifiers cut or pad every text to one length.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        # Merges that are left out at random would give other tokens each time.
+        if getattr(self._tokenizer.model, "dropout", None):
+            self._tokenizer.model.dropout = None
         vocabulary = self._tokenizer.get_vocab(with_added_tokens=True)
         if not vocabulary:
             raise SourceError(
@@ -109,7 +122,8 @@ class FileTokenizer:
                 f"no such token; it has {known}",
                 "Name a token that it has with --end-token.",
             )
-        self.file: Path | None = file
+        self._file = file
+        self.raw: bytes | None = raw
         self.vocab_size = max(vocabulary.values()) + 1
         self.entry = TokenizerEntry(
             kind="tokenizers",
@@ -133,7 +147,7 @@ class FileTokenizer:
             ids = self._tokenizer.encode(text, add_special_tokens=False).ids
         if refusal:
             raise SourceError(
-                f"a tokenizer that can write all of the text: {self.file}",
+                f"a tokenizer that can write all of the text: {self._file}",
                 refusal[0],
                 "Choose one with an unknown token, or one that falls back to bytes.",
             )
@@ -175,10 +189,10 @@ def kept_tokenizer(folder: Path, manifest: Manifest) -> bytes | None:
     """
     if manifest.tokenizer.kind == "bytes":
         return byte_tokenizer_json()
-    path = folder / TOKENIZER_FILE
-    if not path.is_file():
+    try:
+        raw = read_whole(folder / TOKENIZER_FILE, MAX_TOKENIZER_BYTES)
+    except (OSError, ValueError):
         return None
-    raw = path.read_bytes()
     return raw if hashlib.sha256(raw).hexdigest() == manifest.tokenizer.sha256 else None
 
 

@@ -39,12 +39,13 @@ def export(
     weights: Arrays,
     facts: Mapping[str, str] | None = None,
     tokenizer: bytes | None = None,
+    end_token: int | None = None,
 ) -> None:
     """Write the weights (canonical names, fp32) so that `LlamaForCausalLM.from_pretrained` works.
 
     `facts` (run, round, state root as text) are kept in the header of the weights file;
-    `tokenizer` is a tokenizer.json, which `AutoTokenizer.from_pretrained` then finds. Raises
-    WeightNamesError, WeightShapeError, DiskFullError.
+    `tokenizer` is a tokenizer.json, which `AutoTokenizer.from_pretrained` then finds. Generation
+    stops at `end_token`. Raises WeightNamesError, WeightShapeError, DiskFullError.
     """
     check_shapes(config, {name: value.shape for name, value in weights.items()})
     tensors = {name: np.ascontiguousarray(value) for name, value in weights.items()}
@@ -58,7 +59,7 @@ def export(
     if tokenizer is not None:
         atomic_write(folder / TOKENIZER_FILE, [tokenizer])
         atomic_write(folder / TOKENIZER_CONFIG_FILE, [_TOKENIZER_CONFIG])
-    text = json.dumps(transformers_config(config), indent=2, sort_keys=True)
+    text = json.dumps(transformers_config(config, end_token), indent=2, sort_keys=True)
     atomic_write(folder / CONFIG_FILE, [text.encode(), b"\n"])
 
 
@@ -88,7 +89,7 @@ def load_export(
     return config, {name: weights[name] for name in sorted(weights, key=str.encode)}, facts
 
 
-def transformers_config(config: ModelSection) -> dict[str, object]:
+def transformers_config(config: ModelSection, end_token: int | None = None) -> dict[str, object]:
     """Return the config.json of the same architecture, for transformers 4.48 and later."""
     theta = float(config.rope_theta)
     return {
@@ -112,7 +113,7 @@ def transformers_config(config: ModelSection) -> dict[str, object]:
         "pretraining_tp": 1,
         "use_cache": True,
         "bos_token_id": None,
-        "eos_token_id": None,
+        "eos_token_id": end_token,
         "pad_token_id": None,
         # Both spellings: version 5 reads the nested one.
         "rope_theta": theta,

@@ -10,10 +10,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from troth_client.model.errors import ModelConfigError
 from troth_client.model.export import CONFIG_FILE
+from troth_client.runtime.files import read_whole
 from troth_coordinator.errors import TrothError
 from troth_coordinator.rules.base import validated
 from troth_coordinator.rules.config import NANO, ModelSection
@@ -24,7 +25,7 @@ _PLAIN_ROPE: Final = (None, "default")
 
 
 class _Rope(BaseModel):
-    """Both spellings of the kind of rotary embeddings."""
+    """The kind of rotary embeddings, in both spellings, and their base."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
     rope_type: str | None = None
@@ -48,14 +49,23 @@ class _Llama(BaseModel):
     max_position_embeddings: int = 2_048
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10_000
-    rope_scaling: _Rope | None = None
-    rope_parameters: _Rope | None = None
+    rope: _Rope = _Rope()
     initializer_range: float = Field(default=0.02, ge=0, le=1)
     tie_word_embeddings: bool = False
     hidden_act: str = "silu"
     attention_bias: bool = False
     mlp_bias: bool = False
+    is_causal: bool = True
     quantization_config: object = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_rope(cls, values: object) -> object:
+        """Take the first of both spellings that says anything, and only that, as transformers."""
+        if not isinstance(values, dict):
+            return values
+        rope = values.get("rope_scaling") or values.get("rope_parameters") or {}
+        return {**values, "rope": rope}
 
 
 def read_model(folder: Path) -> ModelSection:
@@ -74,9 +84,9 @@ def read_model(folder: Path) -> ModelSection:
                 "Runs train Llama models with plain rotary embeddings, SiLU and no biases;"
                 " choose such a model.",
             )
-    heads, theta = found.num_attention_heads, found.rope_theta
-    if found.rope_parameters is not None and found.rope_parameters.rope_theta is not None:
-        theta = found.rope_parameters.rope_theta
+    heads, theta = found.num_attention_heads, found.rope.rope_theta
+    if theta is None:
+        theta = found.rope_theta
     values = {
         "vocab_size": found.vocab_size,
         "hidden_size": found.hidden_size,
@@ -103,11 +113,7 @@ def read_model(folder: Path) -> ModelSection:
 
 def _parsed(path: Path) -> _Llama:
     try:
-        with path.open("rb") as stream:
-            text = stream.read(MAX_CONFIG_BYTES + 1)
-        if len(text) > MAX_CONFIG_BYTES:
-            raise ValueError(f"more than {MAX_CONFIG_BYTES} bytes")
-        return _Llama.model_validate(json.loads(text))
+        return _Llama.model_validate(json.loads(read_whole(path, MAX_CONFIG_BYTES)))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "its content"
@@ -125,8 +131,7 @@ def _parsed(path: Path) -> _Llama:
 
 def _limits(found: _Llama) -> list[tuple[str, object, object]]:
     """Return key, value, and the only value that a run can train."""
-    rope = next((one for one in (found.rope_scaling, found.rope_parameters) if one), _Rope())
-    kind = next((one for one in (rope.rope_type, rope.type) if one), None)
+    kind = found.rope.rope_type or found.rope.type
     width = found.hidden_size // max(1, found.num_attention_heads)
     classes = found.architectures or (_CLASS,)
     return [
@@ -135,6 +140,7 @@ def _limits(found: _Llama) -> list[tuple[str, object, object]]:
         ("hidden_act", "silu" if found.hidden_act == "swish" else found.hidden_act, "silu"),
         ("attention_bias", found.attention_bias, False),
         ("mlp_bias", found.mlp_bias, False),
+        ("is_causal", found.is_causal, True),
         ("rope_scaling", None if kind in _PLAIN_ROPE else kind, None),
         ("head_dim", width if found.head_dim is None else found.head_dim, width),
         ("quantization_config", None if found.quantization_config is None else "one", None),

@@ -15,7 +15,7 @@ from troth_client.network.errors import (
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.participant.rounds import endure
 from troth_client.runtime.memory import first_line
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NO_GRADIENT
 from troth_coordinator.rules.membership import free_indices
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -68,20 +68,20 @@ async def _approach(member: Member, view: NetworkView) -> bool:
 
 
 async def _check_gradient(member: Member) -> None:
-    """Raise NoGradientError unless a gradient at the weights is finite and finds memory.
+    """Raise NoGradientError unless there is a finite gradient at the weights, and memory.
 
     Without one we would commit nothing, and pay for our absence round after round.
     """
     state = member.state
     num_rows = min(state.config.train.sequences_per_payload, len(state.data))
-    batch = await state.runtime.compute(state.data.sequences, range(num_rows))
     try:
+        batch = await state.runtime.compute(state.data.sequences, range(num_rows))
         await state.runtime.compute(member.work.gradient, batch)
-    except NonFiniteError as error:
+    except NO_GRADIENT as error:
         raise NoGradientError(
             f"{error.expected} at the weights of round {state.replica.round}",
             error.found,
-            "Nothing was deposited. Do not join this run: nobody can train from these weights.",
+            "Nothing was deposited. Do not join this run: nobody can train in it.",
         ) from error
     except MemoryError as error:
         raise NoGradientError(

@@ -7,7 +7,7 @@ Next: `../checkpoint/exporting.py`; `process.py`, which returns the record.
 from dataclasses import dataclass
 from pathlib import Path
 
-from troth_client.checkpoint.exporting import Origin, export_state
+from troth_client.checkpoint.exporting import KeptTokenizer, Origin, export_state
 from troth_client.data.errors import ManifestError
 from troth_client.data.manifest import load_manifest
 from troth_client.data.tokens import kept_tokenizer
@@ -62,10 +62,11 @@ def _origin(member: Member, settings: ParticipantSettings) -> Origin:
     )
 
 
-def _tokenizer(settings: ParticipantSettings) -> bytes | None:
+def _tokenizer(settings: ParticipantSettings) -> KeptTokenizer | None:
     """Return the tokenizer of the data set; None if it is not there any more."""
     try:
         manifest = load_manifest(settings.data, settings.config.manifest_digest())
-        return kept_tokenizer(settings.data, manifest)
+        found = kept_tokenizer(settings.data, manifest)
     except (ManifestError, OSError):
         return None
+    return None if found is None else KeptTokenizer(found, manifest.tokenizer.end_token)

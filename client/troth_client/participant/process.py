@@ -23,7 +23,7 @@ from troth_client.archive.process import ArchiveSettings, archive_beside
 from troth_client.archive.room import Keeping
 from troth_client.checkpoint.folder import Weights
 from troth_client.checkpoint.start import read_start
-from troth_client.data.manifest import load_manifest
+from troth_client.data.fit import load_fitting
 from troth_client.data.shards import TokenData
 from troth_client.member import Member
 from troth_client.model.device import Device, choose_device
@@ -308,7 +308,7 @@ def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) 
 
 
 def _open_data(settings: ParticipantSettings) -> TokenData:
-    manifest = load_manifest(settings.data, settings.config.manifest_digest())
+    manifest = load_fitting(settings.data, settings.config)
     return TokenData(settings.data, manifest)
 
 
@@ -324,7 +324,7 @@ def _beside(settings: ParticipantSettings) -> dict[str, Beside]:
 
 def _held_out(settings: ParticipantSettings) -> HeldOut | None:
     """Return the text to validate on; None if nobody asked for it, or the data set has none."""
-    manifest = load_manifest(settings.data, settings.config.manifest_digest())
+    manifest = load_fitting(settings.data, settings.config)
     if not settings.validate_every or not manifest.validation:
         return None
     data = TokenData(settings.data, manifest, "validation")

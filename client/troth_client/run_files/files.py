@@ -16,6 +16,7 @@ from troth_client.data.errors import ManifestError
 from troth_client.data.manifest import (
     FILE_NAME,
     MAX_BYTES,
+    MAX_TOKENIZER_BYTES,
     TOKENIZER_FILE,
     Manifest,
     load_manifest,
@@ -30,7 +31,6 @@ from troth_coordinator.rules.config import RunConfig
 
 CONFIG_FILE: Final = "config.json"
 MAX_CONFIG_BYTES: Final = 64 * 2**10
-MAX_TOKENIZER_BYTES: Final = 64 * 2**20
 LIMITS: Final = {
     BlobKind.CONFIG: MAX_CONFIG_BYTES,
     BlobKind.MANIFEST: MAX_BYTES,

@@ -1,6 +1,7 @@
 """Files that are either whole or absent: atomic writes, durable renames, private files, locks.
 
-Owns: temporary file, its mode, fsync, rename, bytes at an offset, the error for a full disk.
+Owns: temporary file, its mode, fsync, rename, bytes at an offset, the error for a full disk, and
+reading a file that may be anything. A file's mark tells whether it is still the same.
 Never: knows what is in a file. Two processes never write one folder: `FolderLock` sees to it.
 Next: `storage/store.py` (state of a participant) and `data/prepare.py` build on it.
 """
@@ -15,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 
 from troth_client.errors import ClientError
 
@@ -127,6 +128,40 @@ def write_at(handle: int, data: Chunk, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
+class Mark(NamedTuple):
+    """Identity, size and times of a file, which the file system gives without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Self:
+        """Return the mark in what the system says of a file."""
+        times = (found.st_mtime_ns, found.st_ctime_ns)
+        return cls(found.st_dev, found.st_ino, found.st_size, *times)
+
+
+def read_whole(path: Path, most_bytes: int) -> bytes:
+    """Return a file of at most so many bytes; a user may have linked it.
+
+    It never waits for a FIFO or a device. Raises OSError, and ValueError for a longer file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as stream:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        data = stream.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ValueError(f"more than {most_bytes} bytes")
+    return data
+
+
 def flush(path: Path) -> None:
     """Make the bytes of a file durable, or the renames and removals inside a folder."""
     handle = os.open(path, os.O_RDONLY)
@@ -144,11 +179,15 @@ def explain_full_disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in FULL_DISK:
             raise
-        free = shutil.disk_usage(path.parent).free
+        found, way_out = os.strerror(error.errno or 0).lower(), "free some space"
+        if error.errno == errno.EFBIG:  # there may be any space
+            way_out = "lift the limit on the size of files (ulimit -f)"
+        else:
+            found += f" ({shutil.disk_usage(path.parent).free} bytes free)"
         raise DiskFullError(
             f"room to write {path}",
-            f"{os.strerror(error.errno or 0).lower()} ({free} bytes free)",
-            "Nothing that was stored is lost: free some space and start again.",
+            found,
+            f"Nothing that was stored is lost: {way_out} and start again.",
         ) from error
 
 

@@ -1,8 +1,8 @@
 """Train and encode: from assigned sequences to a signed payload.
 
-Owns: the order gradient, proposal, bytes, header. If the gradient is not finite, or if we would not
-accept the bytes ourselves, nothing is sent and the run goes on. Nor is anything sent of a round for
-which the memory does not suffice.
+Owns: the order gradient, proposal, bytes, header. If a batch has no finite gradient, or if we would
+not accept the bytes ourselves, nothing is sent and the run goes on. Nor is anything sent of a round
+for which the memory does not suffice.
 Never: talks to the chain or to other participants.
 Next: `state/work.py` for the computations, `commit.py`.
 """
@@ -23,7 +23,7 @@ from troth_client.state.round_state import RoundState
 from troth_client.state.work import TrainerWork
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
-from troth_client.train import errors as train_errors
+from troth_client.train.errors import NO_GRADIENT
 from troth_client.train.memory import ADVICE, give_back
 from troth_client.train.step import Gradient
 from troth_coordinator.rules.hashing import H, u64
@@ -45,20 +45,24 @@ async def train(state: RoundState, work: TrainerWork, plan: RoundPlan) -> Gradie
     """Return the clipped gradient of the assigned sequences at w_r.
 
     Returns None if we are not a trainer, if a submission of this round is on disk from before a
-    restart, or if the gradient is not finite or finds no memory. The state root is hashed
+    restart, or if the batch has no gradient or finds no memory. The state root is hashed
     meanwhile.
     """
     if not (plan.is_trainer and plan.is_commit_open):
         return None
     if state.store.load_submission(plan.round) is not None:
         return None
-    batch = await state.runtime.compute(state.data.sequences, plan.sequences)
+    try:
+        batch = await state.runtime.compute(state.data.sequences, plan.sequences)
+    except NO_GRADIENT as error:
+        _refuse(state, plan, error)
+        return None
     learning = state.runtime.compute(work.gradient, batch)
     hashing = state.runtime.compute(state.replica.root)
     # Wait for both in every case: neither may still read the weights when they change.
     found, root = await asyncio.gather(learning, hashing, return_exceptions=True)
-    if isinstance(found, train_errors.NonFiniteError):
-        state.events.emit("gradient_refused", round=plan.round, reason=str(found))
+    if isinstance(found, NO_GRADIENT):
+        _refuse(state, plan, found)
         return None
     if isinstance(found, MemoryError):
         _report_memory(state, plan, found)
@@ -86,7 +90,7 @@ async def encode(
         payload = await state.runtime.compute(work.encode, proposal)
     except (NonFiniteError, MalformedPayloadError) as error:
         state.residual.proposal = None
-        state.events.emit("gradient_refused", round=plan.round, reason=str(error))
+        _refuse(state, plan, error)
         return None
     except MemoryError as error:
         state.residual.proposal = None
@@ -103,6 +107,11 @@ async def encode(
         previous=None if momentum.previous == NONE else momentum.previous,
     )
     return submission
+
+
+def _refuse(state: RoundState, plan: RoundPlan, error: Exception) -> None:
+    """Report that nothing is sent in a round."""
+    state.events.emit("gradient_refused", round=plan.round, reason=str(error))
 
 
 def _report_memory(state: RoundState, plan: RoundPlan, error: MemoryError) -> None:

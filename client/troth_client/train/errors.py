@@ -6,9 +6,13 @@
     └── RanksError            processes that should compute together do not meet
         └── RanksLostError    one of them ended, or does not answer in time
 
-Owns: the classes. Next: step.py and ranks.py raise them.
+Owns: the classes, and which errors say that a batch has no gradient.
+Next: step.py and ranks.py raise them.
 """
 
+from typing import Final
+
+from troth_client.data.errors import ShardTokenError
 from troth_client.errors import ClientError
 
 
@@ -30,3 +34,7 @@ class RanksError(TrainError):
 
 class RanksLostError(RanksError):
     """A rank that others wait for has ended or hangs."""
+
+
+NO_GRADIENT: Final = (NonFiniteError, BatchShapeError, ShardTokenError)
+"""The weights, or the data that the run's creator named, give no gradient: to anybody."""

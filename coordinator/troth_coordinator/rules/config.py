@@ -104,7 +104,7 @@ class DataSection(FrozenModel):
     """Which sequences are trained on; `manifest_hash` is empty until the data is prepared."""
 
     manifest_hash: HexDigest = ""
-    sequence_tokens: Positive = 128
+    sequence_tokens: Annotated[int, Field(ge=1, le=2**24 - 1)] = 128
 
 
 class DemoSection(FrozenModel):

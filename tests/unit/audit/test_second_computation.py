@@ -1,12 +1,15 @@
 """The second computation of a seat: made on demand, never too late, never from a NaN."""
 
+from pathlib import Path
+
 import pytest
 from support import opened
-from support.audit_driver import AUDIT, AuditDriver
+from support.audit_driver import AUDIT, INDEX, AuditDriver
 from support.seated import EARLY, LATE, WITNESS, begin, ready, shown
 
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
-from troth_client.train.errors import NonFiniteError
+from troth_client.data.errors import ShardTokenError
+from troth_client.train.errors import BatchShapeError, NonFiniteError
 
 
 @pytest.fixture
@@ -69,6 +72,38 @@ async def test_a_gradient_that_is_not_finite_is_none(driver, which):
     assert found == [None]
     (judged,) = driver.named("judged")
     assert judged["verdict"] == "INCONCLUSIVE"
+
+
+REFUSALS = {
+    "token": ShardTokenError(Path("train-00000.bin"), "tokens below 256", "token 300"),
+    "shape": BatchShapeError("tokens in 0..255", "0..300", ""),
+}
+
+
+@pytest.mark.parametrize("kind", list(REFUSALS))
+async def test_a_seat_that_cannot_take_the_data_is_inconclusive_and_says_why(driver, kind):
+    """The creator of the run made it so: neither the seat nor the target is at fault."""
+    found = []
+
+    def refuse(*_):
+        raise REFUSALS[kind]
+
+    def judge(_evidence, own):
+        found.append(own.tiles)
+        return Verdict(VerdictKind.INCONCLUSIVE, Reason.OWN_NOT_FINITE)
+
+    driver.judge.judge = judge
+    if kind == "token":
+        driver.state.data.sequences = refuse
+    else:
+        driver.judge.gradient = refuse
+    await judge_at(driver, EARLY)
+    assert found == [None]
+    (judged,) = driver.named("judged")
+    assert judged["verdict"] == "INCONCLUSIVE"
+    (refused,) = driver.named("gradient_refused")
+    assert refused["target"] == INDEX
+    assert refused["reason"] == str(REFUSALS[kind])
 
 
 @pytest.mark.parametrize("which", ["judge", "sketch"])

@@ -1,6 +1,7 @@
 """Exports name their origin, and the model card repeats it."""
 
 import hashlib
+import importlib
 
 import pytest
 from support.states import TINY
@@ -8,11 +9,12 @@ from support.states import TINY
 from troth_attestation.manifest import CheckpointManifest
 from troth_attestation.pieces import StateName, pieces_of
 from troth_cli.errors import InputError
-from troth_cli.workflows.checkpoint_export import check_source
+from troth_cli.workflows.checkpoint_export import check_source, find_tokenizer
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.checkpoint.exporting import (
     CARD_FILE,
     CONFIG_FACT,
+    KeptTokenizer,
     Origin,
     config_in,
     export_state,
@@ -56,6 +58,32 @@ def test_an_export_holds_all_that_its_root_binds(tmp_path, folder, weights):
     assert file.facts["program"] == ADDRESS
 
 
+@pytest.mark.parametrize("end_token", [0, 7, None])
+def test_an_export_stops_where_a_document_of_its_data_set_ends(
+    tmp_path, folder, weights, end_token
+):
+    kept = KeptTokenizer(byte_tokenizer_json(), end_token)
+    export_state(tmp_path / "model", Origin.of(folder.manifest), weights, kept)
+    transformers = importlib.import_module("transformers")
+    model = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "model")
+    assert model.config.eos_token_id == end_token
+    assert model.generation_config.eos_token_id == end_token
+    assert (tmp_path / "model" / "tokenizer.json").read_bytes() == kept.raw
+
+
+def test_the_tokenizer_of_a_data_set_comes_with_its_end_token(tmp_path):
+    (tmp_path / "a.txt").write_text("the quick brown fox " * 40)
+    (tmp_path / "b.txt").write_text("the quick brown fox " * 40)
+    source = text_source([tmp_path / "a.txt", tmp_path / "b.txt"])
+    options = PrepareOptions(sequence_tokens=8, validation_ppm=100_000)
+    manifest = prepare(tmp_path / "set", source, ByteTokenizer(), options)
+    config = CONFIG.with_manifest(manifest.hash)
+    found = find_tokenizer(None, tmp_path / "set", config)
+    assert found == KeptTokenizer(byte_tokenizer_json(), ByteTokenizer.END_TOKEN)
+    (tmp_path / "t.json").write_bytes(b"{}")
+    assert find_tokenizer(tmp_path / "t.json", None, config) == KeptTokenizer(b"{}", None)
+
+
 def test_the_card_names_root_hashes_and_training_facts(tmp_path, folder, weights):
     export_state(tmp_path, Origin.of(folder.manifest), weights, None)
     card = (tmp_path / CARD_FILE).read_text()
@@ -85,8 +113,8 @@ class Words(ByteTokenizer):
     """A tokenizer with a file; what is in it does not matter here."""
 
     def __init__(self, file):
-        self.file = file
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        self.raw = file.read_bytes()
+        digest = hashlib.sha256(self.raw).hexdigest()
         self.entry = ByteTokenizer.entry.model_copy(update={"kind": "tokenizers", "sha256": digest})
 
 

@@ -1,10 +1,12 @@
 """Weights of others as the start of a run: exact for each dtype, and each defect is named."""
 
 import importlib
+import os
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from support.starts import (
     NORM,
     UNTIED,
@@ -18,6 +20,7 @@ from support.states import TINY
 
 from troth_client.checkpoint.errors import CheckpointFileError, StartError
 from troth_client.checkpoint.start import INDEX_FILE, read_start
+from troth_client.checkpoint.weights_file import WeightsFile
 from troth_client.model.errors import ModelConfigError
 from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
 from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
@@ -206,3 +209,79 @@ def test_what_transformers_saves_in_shards_computes_the_same(tmp_path, dtype):
     assert (tmp_path / "saved" / INDEX_FILE).exists()
     start = read_start(tmp_path / "saved", UNTIED)
     assert same(start.weights, theirs.state_dict())
+
+
+def test_where_a_single_file_and_an_index_lie_the_single_file_counts_as_in_transformers(tmp_path):
+    """Saved in shards first, and trained further: `save_pretrained` leaves the older index."""
+    transformers = importlib.import_module("transformers")
+    write_config(tmp_path / "config")
+    config = transformers.LlamaConfig.from_pretrained(tmp_path / "config")
+    folder = tmp_path / "saved"
+    write_shards(folder, tensors={name: value + 1 for name, value in tensors_of().items()})
+    newer = transformers.LlamaForCausalLM(config)
+    newer.save_pretrained(tmp_path / "newer")
+    (folder / WEIGHTS_FILE).write_bytes((tmp_path / "newer" / WEIGHTS_FILE).read_bytes())
+    start = read_start(folder, UNTIED)
+    loaded = transformers.LlamaForCausalLM.from_pretrained(folder).state_dict()
+    assert same(start.weights, newer.state_dict())
+    assert same(start.weights, loaded)
+    assert start.notes == (
+        f"{WEIGHTS_FILE} is taken and {INDEX_FILE} passed over, as transformers does",
+    )
+
+
+def test_an_index_whose_files_are_gone_does_not_matter_beside_a_single_file(tmp_path):
+    for name in set(write_shards(tmp_path).values()):
+        (tmp_path / name).unlink()
+    tensors = tensors_of()
+    assert same(read_start(write_start(tmp_path, tensors=tensors), UNTIED).weights, tensors)
+
+
+def replaced(folder):
+    """Save the folder anew as `transformers` does: into a new file, with one rename."""
+    write_start(folder / "new", tensors={name: value + 1 for name, value in tensors_of().items()})
+    (folder / "new" / WEIGHTS_FILE).replace(folder / WEIGHTS_FILE)
+
+
+def written_over(folder):
+    """Save it anew into the same file, with a longer header: all offsets move."""
+    save_file(tensors_of(), folder / WEIGHTS_FILE, metadata={"step": "1" * 64})
+
+
+def configured(folder):
+    write_config(folder, rms_norm_eps=0.001)
+
+
+@pytest.mark.parametrize("change", [replaced, written_over, configured])
+def test_a_folder_that_is_saved_anew_meanwhile_is_refused(tmp_path, monkeypatch, change):
+    """Its tensors would be a mix of both, or of bytes that were never meant."""
+    write_start(tmp_path)
+    tensor, left = WeightsFile.tensor, [3]
+
+    def reading(file, name):
+        left[0] -= 1
+        if not left[0]:
+            change(tmp_path)
+        return tensor(file, name)
+
+    monkeypatch.setattr(WeightsFile, "tensor", reading)
+    text = refused(tmp_path, kind=CheckpointFileError)
+    assert "found a change during the reading" in text
+    assert "repeat the command when nothing writes" in text
+
+
+def test_a_file_that_is_gone_after_the_reading_is_refused(tmp_path):
+    file = WeightsFile.open(write_start(tmp_path) / WEIGHTS_FILE)
+    file.check_unchanged()
+    file.path.unlink()
+    with pytest.raises(CheckpointFileError, match="a change during the reading"):
+        file.check_unchanged()
+
+
+@pytest.mark.parametrize("name", [CONFIG_FILE, INDEX_FILE])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path, name):
+    write_shards(tmp_path)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    kind = ModelConfigError if name == CONFIG_FILE else CheckpointFileError
+    assert "not a regular file" in refused(tmp_path, kind=kind)

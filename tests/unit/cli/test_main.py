@@ -128,6 +128,19 @@ def test_a_file_that_cannot_be_used_is_named(cli, tmp_path):
     assert error["subject"] == str(tmp_path / "file")
 
 
+def test_a_file_that_ends_too_soon_is_a_failure_and_no_interruption(cli, monkeypatch):
+    """typer takes an EOFError of a command for Ctrl-D."""
+
+    def ended(*_):
+        raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+
+    monkeypatch.setattr("troth_cli.keyfiles.read_key", ended)
+    done = cli("keys", "show", "any.json")
+    assert done.code == 1
+    assert "interrupted" not in done.err
+    assert "Compressed file ended before the end-of-stream marker was reached" in done.err
+
+
 def test_ctrl_c_is_130(cli, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

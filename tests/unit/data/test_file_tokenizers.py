@@ -104,6 +104,15 @@ def test_settings_for_classifiers_change_nothing(kept, cut):
     assert found.tolist() == plain.encode(TEXT).ids
 
 
+def test_merges_are_never_left_out_at_random(kept):
+    """Each machine that prepares the text would have data of its own."""
+    plain, made = bpe(), bpe()
+    made.model.dropout = 0.9
+    assert made.encode(TEXT).ids != plain.encode(TEXT).ids
+    found = kept(made).encode(Piece(TEXT.encode(), ends_document=False))
+    assert found.tolist() == plain.encode(TEXT).ids
+
+
 def test_added_tokens_count_and_may_end_documents(kept):
     made = bpe()
     size = made.get_vocab_size()

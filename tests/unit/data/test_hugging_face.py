@@ -1,8 +1,14 @@
 """Data sets of the Hugging Face hub: the package, the network, the rows."""
 
+import bz2
+import gzip
+import io
+import lzma
+import os
 import socket
 import sys
 import threading
+import zipfile
 from itertools import islice
 
 import pyarrow as pa
@@ -125,6 +131,14 @@ def test_a_folder_that_changed_meanwhile_begins_anew(tmp_path, folder):
     assert HuggingFaceSource("a/b").fingerprint == HuggingFaceSource("a/b").fingerprint
 
 
+def test_a_file_of_the_same_size_written_anew_begins_anew(folder):
+    source = HuggingFaceSource(str(folder))
+    before = source.fingerprint
+    file = folder / "data" / "train-00001-of-00002.parquet"
+    os.utime(file, ns=(0, file.stat().st_mtime_ns + 1_000_000))
+    assert source.fingerprint != before
+
+
 def test_a_subset_a_split_and_a_column_are_chosen(tmp_path):
     write(tmp_path / "en.parquet", ["english"] * 3)
     write(tmp_path / "de.parquet", ["deutsch"] * 3, "satz")
@@ -165,6 +179,58 @@ def test_files_that_are_none_rows_without_text_and_empty_folders_are_named(tmp_p
     (tmp_path / "lines").mkdir()
     (tmp_path / "lines" / "train.jsonl").write_text('{"text": "one"}\n{broken\n')
     assert "lines" in refused(HuggingFaceSource(str(tmp_path / "lines")), tmp_path / "o")
+
+
+LINES = "".join(f'{{"text": "row {number}"}}\n' for number in range(20_000)).encode()
+
+
+def cut(data):
+    return data[: len(data) // 2]
+
+
+def zipped(data):
+    """The archive with one file, without its directory at the end."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as stream:
+        stream.writestr("train.jsonl", data)
+    return archive.getvalue()[:-80]
+
+
+BROKEN = {
+    "gz": ("train.jsonl.gz", cut(gzip.compress(LINES)), "EOFError"),
+    "bz2": ("train.jsonl.bz2", cut(bz2.compress(LINES)), "EOFError"),
+    "xz": ("train.jsonl.xz", cut(lzma.compress(LINES)), "EOFError"),
+    "zip": ("train.zip", zipped(LINES), "BadZipFile"),
+    "empty": ("train.jsonl", b"", ""),
+    "yaml": ("README.md", b"---\nconfigs: [\n---\n", "ParserError"),
+}
+
+
+@pytest.mark.parametrize("kind", list(BROKEN))
+def test_a_file_that_was_cut_off_or_is_none_is_named_and_may_be_repeated(tmp_path, kind):
+    """A download broke off: each library below has an error of its own for it."""
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "other.jsonl").write_bytes(LINES[:20])
+    name, data, found = BROKEN[kind]
+    (tmp_path / "set" / name).write_bytes(data)
+    text = refused(HuggingFaceSource(str(tmp_path / "set")), tmp_path / "out")
+    assert found in text
+    assert "or repeat the command: it goes on" in text
+
+
+def test_files_of_different_columns_are_named(tmp_path):
+    write(tmp_path / "set" / "train-0.parquet", ["a"] * 3)
+    write(tmp_path / "set" / "train-1.parquet", [[1]] * 3)
+    assert "TypeError" in refused(HuggingFaceSource(str(tmp_path / "set")), tmp_path / "out")
+
+
+def test_too_little_memory_is_no_fault_of_the_data_set(folder, monkeypatch):
+    def short(*_, **__):
+        raise MemoryError("too little")
+
+    monkeypatch.setattr("datasets.load_dataset", short)
+    with pytest.raises(MemoryError, match="too little"):
+        next(HuggingFaceSource(str(folder)).pieces())
 
 
 def test_a_hub_that_refuses_or_stays_silent_is_named_soon():

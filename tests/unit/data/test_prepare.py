@@ -12,8 +12,8 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from troth_client.data import prepare as prepare_module
-from troth_client.data.errors import PrepareError, SourceError
-from troth_client.data.manifest import load_manifest
+from troth_client.data.errors import DataError, ManifestError, PrepareError, SourceError
+from troth_client.data.manifest import MAX_BYTES, MAX_TOKENIZER_BYTES, load_manifest
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import (
@@ -23,7 +23,7 @@ from troth_client.data.sources import (
     stdlib_source,
     text_source,
 )
-from troth_client.data.tokens import ByteTokenizer, FileTokenizer
+from troth_client.data.tokens import ByteTokenizer, FileTokenizer, kept_tokenizer
 from troth_client.runtime.files import FolderInUseError, FolderLock
 
 OPTIONS = PrepareOptions(sequence_tokens=31, shard_tokens=2048, validation_ppm=100_000)
@@ -194,6 +194,15 @@ def test_too_little_text_is_named(tmp_path, text):
     assert not (tmp_path / "out").exists()
 
 
+class NoText:
+    """A source that nobody may read."""
+
+    fingerprint, num_bytes = "none", None
+
+    def pieces(self):
+        pytest.fail("text was read")
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -201,11 +210,16 @@ def test_too_little_text_is_named(tmp_path, text):
         PrepareOptions(shard_tokens=0),
         PrepareOptions(validation_ppm=0),
         PrepareOptions(validation_ppm=10**6),
+        PrepareOptions(sequence_tokens=2**24),
+        PrepareOptions(limit_bytes=0),
+        PrepareOptions(limit_bytes=-5),
     ],
 )
-def test_options_without_sense_are_refused(texts, tmp_path, options):
-    with pytest.raises(PrepareError):
-        prepare(tmp_path / "out", text_source([texts]), ByteTokenizer(), options)
+def test_options_without_sense_are_refused_before_any_text_is_read(tmp_path, options):
+    with pytest.raises(PrepareError) as caught:
+        prepare(tmp_path / "out", NoText(), ByteTokenizer(), options)
+    assert type(caught.value) is PrepareError
+    assert not (tmp_path / "out.partial").exists()
 
 
 def test_sources_that_are_not_there(tmp_path):
@@ -258,6 +272,49 @@ def test_a_tokenizer_file_is_used_hashed_and_kept(texts, tmp_path, tokenizer_fil
     data = TokenData(out, manifest)
     assert set(data.sequences(range(len(data))).flat) == {0, 1, 2, 3}
     assert manifest.tokenizer.end_token == 3
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_text("{}"), lambda path: path.unlink()])
+def test_a_tokenizer_file_that_changes_meanwhile_is_kept_as_it_was(
+    texts, tmp_path, tokenizer_file, change
+):
+    before, ours = tokenizer_file.read_bytes(), FileTokenizer(tokenizer_file)
+    change(tokenizer_file)
+    manifest = prepare(tmp_path / "out", text_source([texts]), ours, OPTIONS)
+    assert kept_tokenizer(tmp_path / "out", manifest) == before
+
+
+def test_a_tokenizer_file_that_no_member_would_pass_on_is_refused(tmp_path, tokenizer_file):
+    raw = tokenizer_file.read_bytes()
+    tokenizer_file.write_bytes(raw + b" " * (MAX_TOKENIZER_BYTES + 1 - len(raw)))
+    with pytest.raises(SourceError, match=f"more than {MAX_TOKENIZER_BYTES} bytes"):
+        FileTokenizer(tokenizer_file)
+    tokenizer_file.write_bytes(raw + b" " * (MAX_TOKENIZER_BYTES - len(raw)))
+    assert len(FileTokenizer(tokenizer_file).raw) == MAX_TOKENIZER_BYTES
+
+
+def test_a_manifest_that_no_member_would_pass_on_ends_a_preparation(texts, tmp_path, monkeypatch):
+    whole = prepare(tmp_path / "whole", text_source([texts]), ByteTokenizer(), OPTIONS)
+    length = len(whole.canonical)
+    monkeypatch.setattr(prepare_module, "MAX_BYTES", length - 100)
+    with pytest.raises(PrepareError, match=f"shards that a manifest of {length - 100} bytes"):
+        prepare(tmp_path / "out", text_source([texts]), ByteTokenizer(), OPTIONS)
+
+
+def test_a_longer_manifest_than_members_take_is_none(tmp_path):
+    (tmp_path / "manifest.json").write_bytes(b" " * (MAX_BYTES + 1))
+    with pytest.raises(ManifestError, match=f"more than {MAX_BYTES} bytes"):
+        load_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["tokenizer", "manifest"])
+def test_a_pipe_is_no_file_and_is_not_waited_for(tmp_path, kind):
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(DataError, match="not a regular file"):
+        if kind == "tokenizer":
+            FileTokenizer(tmp_path / "manifest.json")
+        else:
+            load_manifest(tmp_path)
 
 
 def test_a_bad_tokenizer_file_or_end_token_is_named(tmp_path, tokenizer_file):

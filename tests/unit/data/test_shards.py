@@ -1,19 +1,21 @@
 """Sequences come out right, and never out of a file that the manifest does not vouch for."""
 
-import json
 import os
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support.data_sets import with_token
 
 from troth_client.data.errors import (
     SequenceIdError,
     ShardContentError,
     ShardMissingError,
     ShardSizeError,
+    ShardTokenError,
 )
-from troth_client.data.manifest import Manifest
+from troth_client.data.pieces import PieceData
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import text_source
@@ -130,9 +132,34 @@ def test_a_repaired_shard_is_used_again(copy, original):
     assert np.array_equal(data.sequences([0]), raw(original[1], manifest)[[0]])
 
 
-def test_tokens_outside_the_vocabulary_are_refused_even_if_hashed(copy):
+def test_a_token_too_large_costs_its_own_sequence_only_even_if_hashed(copy):
+    """The creator hid it in one sequence: no other copy of the shard is better."""
     manifest, folder = copy
-    fields = json.loads(manifest.canonical) | {"vocab_size": 100}
-    small = Manifest.model_validate_json(json.dumps(fields))
-    with pytest.raises(ShardContentError, match="tokens below 100"):
-        TokenData(folder, small).sequences([0])
+    bad, _ = with_token(folder, manifest, place=3 * manifest.row_tokens + 5, token=300)
+    data = TokenData(folder, bad)
+    assert data.sequences([2, 4]).max() < 127
+    for ids in ([3], [2, 3, 4]):
+        with pytest.raises(ShardTokenError, match="found token 300") as caught:
+            data.sequences(ids)
+        assert caught.value.path == folder / manifest.train[0].file
+        assert "nobody can train" in caught.value.next_step
+    assert data.sequences([4]).shape == (1, 16)
+
+
+def test_a_check_of_all_shards_finds_a_token_too_large(copy):
+    manifest, folder = copy
+    bad, _ = with_token(folder, manifest, place=5, token=300)
+    data = TokenData(folder, bad)
+    with pytest.raises(ShardTokenError):
+        data.check_all()
+    (fault,) = data.faults(lambda *_: None)
+    assert type(fault) is ShardTokenError
+
+
+def test_who_fetches_pieces_finds_a_token_too_large(copy):
+    manifest, folder = copy
+    bad, shard = with_token(folder, manifest, place=5, token=300)
+    pieces = PieceData(bad, SimpleNamespace(get=lambda *_: shard))
+    with pytest.raises(ShardTokenError, match="token 300"):
+        pieces.sequences([0])
+    assert np.array_equal(pieces.sequences([1]), TokenData(folder, bad).sequences([1]))

@@ -1,5 +1,6 @@
 """The config.json of a Llama as a model section: what fits, and what is refused by its key."""
 
+import importlib
 import json
 
 import pytest
@@ -48,6 +49,28 @@ def test_the_nested_spelling_of_rotary_embeddings_counts(tmp_path):
     assert read_model(tmp_path).rope_theta == 77
 
 
+SCALED = {"rope_type": "llama3", "factor": 8.0, "rope_theta": 77.0}
+
+
+@pytest.mark.parametrize("empty", [{}, None])
+def test_an_empty_spelling_hides_no_other_one(tmp_path, empty):
+    """`transformers` takes the other one, and computes scaled rotary embeddings."""
+    write_config(tmp_path)
+    file = tmp_path / CONFIG_FILE
+    values = json.loads(file.read_text()) | {"rope_scaling": empty, "rope_parameters": SCALED}
+    file.write_text(json.dumps(values))
+    assert refused(tmp_path).startswith("rope_scaling = None")
+
+
+def test_the_base_is_that_of_the_spelling_that_counts(tmp_path):
+    scaling = {"rope_type": "default", "rope_theta": 50.0}
+    write_config(tmp_path, rope_scaling=scaling, rope_parameters={"rope_theta": 77.0})
+    assert read_model(tmp_path).rope_theta == 50
+    transformers = importlib.import_module("transformers")
+    theirs = transformers.LlamaConfig.from_pretrained(tmp_path)
+    assert theirs.rope_parameters["rope_theta"] == 50
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -59,6 +82,7 @@ def test_the_nested_spelling_of_rotary_embeddings_counts(tmp_path):
         ("head_dim", 8),
         ("rope_scaling", {"rope_type": "llama3", "factor": 8.0}),
         ("rope_scaling", {"type": "linear", "factor": 2.0}),
+        ("is_causal", False),
         ("quantization_config", {"quant_method": "gptq"}),
     ],
 )

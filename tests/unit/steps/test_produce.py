@@ -1,7 +1,8 @@
-"""Training in a round: the state root is hashed while the gradient is computed."""
+"""Training in a round: the root is hashed beside it; data of no use costs the round alone."""
 
 import threading
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from troth_attestation.state import state_root
 from troth_client.checkpoint.state_store import StateStore
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
+from troth_client.data.errors import ShardTokenError
 from troth_client.model.device import CPU
 from troth_client.model.weights import build, weight_views
 from troth_client.runtime.base import ProcessRuntime
@@ -28,6 +30,7 @@ from troth_client.state.work import HonestWork
 from troth_client.steps.produce import train
 from troth_client.storage import Identity, Store
 from troth_client.telemetry.events import EventList
+from troth_client.train.errors import BatchShapeError
 from troth_client.train.learner import DEFAULT
 from troth_coordinator.rules.ids import NONE, RoundIndex
 
@@ -77,3 +80,32 @@ async def test_the_root_is_hashed_while_the_gradient_is_computed(trainer):
     for name, tensor in wanted.tensors.items():
         assert torch.equal(found.tensors[name], tensor), name
     assert replica.known_root.root == state_root(weights(), 0, 0, CONFIG.config_hash())
+
+
+def refuse(error):
+    """A computation that ends with this error."""
+
+    def refused(*_):
+        raise error
+
+    return refused
+
+
+REFUSALS = {
+    "token": ShardTokenError(Path("train-00000.bin"), "tokens below 256", "token 300"),
+    "shape": BatchShapeError("tokens in 0..255", "0..300", ""),
+}
+
+
+@pytest.mark.parametrize("kind", list(REFUSALS))
+async def test_data_that_nobody_can_train_on_costs_a_round_and_no_process(trainer, kind):
+    """The creator of the run made it so: its members have their stakes in it."""
+    state, work = trainer
+    if kind == "token":
+        state.data = Wrapped(TOKENS, sequences=refuse(REFUSALS[kind]))
+    else:
+        work = Wrapped(work, gradient=refuse(REFUSALS[kind]))
+    assert await train(state, work, PLAN) is None
+    (refused,) = state.events.named("gradient_refused")
+    assert refused["round"] == PLAN.round
+    assert refused["reason"] == str(REFUSALS[kind])

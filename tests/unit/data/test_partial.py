@@ -1,0 +1,151 @@
+"""The folder of an unfinished preparation: a user's own is left alone, and shards are looked at."""
+
+import random
+
+import pytest
+
+from troth_client.data.errors import PrepareError
+from troth_client.data.prepare import PrepareOptions, prepare
+from troth_client.data.shards import TokenData
+from troth_client.data.sources import text_source
+from troth_client.data.tokens import ByteTokenizer
+
+OPTIONS = PrepareOptions(sequence_tokens=31, shard_tokens=2048, validation_ppm=100_000)
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Text for many shards."""
+    (tmp_path / "texts").mkdir()
+    draw = random.Random(3)
+    for number in range(40):
+        words = " ".join(str(draw.randrange(10**6)) for _ in range(60))
+        (tmp_path / "texts" / f"{number:02d}.txt").write_text(words)
+    return text_source([tmp_path / "texts"])
+
+
+def made(out, source):
+    return prepare(out, source, ByteTokenizer(), OPTIONS)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def refused(out, source, found):
+    with pytest.raises(PrepareError, match=found) as caught:
+        made(out, source)
+    assert "left as it is" in caught.value.next_step
+    assert not out.exists()
+
+
+def killed(out, source):
+    """Leave a preparation as one that was killed after some shards; return its folder."""
+
+    class Killed(ByteTokenizer):
+        left = 30
+
+        def encode(self, piece):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+            return super().encode(piece)
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(out, source, Killed(), OPTIONS)
+    return out.with_name(out.name + ".partial")
+
+
+def test_a_folder_of_the_users_own_is_left_alone(tmp_path, source):
+    """Its name is that of an unfinished preparation by chance."""
+    own = tmp_path / "set.partial"
+    own.mkdir()
+    (own / "thesis.txt").write_text("thesis")
+    refused(tmp_path / "set", source, "thesis.txt in it")
+    assert contents(own) == {"thesis.txt": b"thesis"}
+
+
+@pytest.mark.parametrize("name", ["notes.tmp", "train-1.bin", "lock.bin", "manifest.json.bak"])
+def test_a_name_that_is_like_ours_is_left_alone(tmp_path, source, name):
+    own = tmp_path / "set.partial"
+    own.mkdir()
+    (own / name).write_text("mine")
+    refused(tmp_path / "set", source, f"{name} in it")
+    assert contents(own) == {name: b"mine"}
+
+
+@pytest.mark.parametrize("name", ["sub", "train-00000.bin"])
+def test_a_folder_inside_is_left_alone(tmp_path, source, name):
+    (tmp_path / "set.partial" / name).mkdir(parents=True)
+    refused(tmp_path / "set", source, f"{name} in it")
+
+
+def test_nothing_is_removed_behind_a_link(tmp_path, source):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "manifest.json").write_text("mine")
+    (tmp_path / "set.partial").symlink_to(precious)
+    refused(tmp_path / "set", source, "found a link")
+    assert contents(precious) == {"manifest.json": b"mine"}
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(tmp_path, source):
+    (tmp_path / "set.partial").write_text("mine")
+    refused(tmp_path / "set", source, "found a file")
+    assert (tmp_path / "set.partial").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_refusal_leaves_nothing_behind(tmp_path, source, kind):
+    out = tmp_path / "mine"
+    if kind == "file":
+        out.write_text("mine")
+    else:
+        out.mkdir()
+        (out / "other").write_text("mine")
+    with pytest.raises(PrepareError, match="something else in it"):
+        made(out, source)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "texts"]
+
+
+def test_the_folder_of_the_shell_may_be_the_data_set(tmp_path, source, monkeypatch):
+    (tmp_path / "set").mkdir()
+    monkeypatch.chdir(tmp_path / "set")
+    manifest = made(tmp_path.joinpath("set").relative_to(tmp_path / "set"), source)
+    TokenData(tmp_path / "set", manifest).check_all()
+
+
+def test_the_root_of_all_folders_is_named(tmp_path, source):
+    with pytest.raises(PrepareError, match="the root of all folders"):
+        made(tmp_path.resolve().parents[-1], source)
+
+
+def test_an_interrupted_preparation_goes_on_with_its_whole_shards(tmp_path, source):
+    whole = made(tmp_path / "whole", source)
+    partial = killed(tmp_path / "set", source)
+    kept = {path.name: path.stat().st_mtime_ns for path in partial.glob("train-*.bin")}
+    assert len(kept) >= 3
+    assert made(tmp_path / "set", source) == whole
+    after = {name: (tmp_path / "set" / name).stat().st_mtime_ns for name in kept}
+    assert after == kept
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-2])
+
+
+def change(path):
+    path.write_bytes(path.read_bytes()[:-2] + b"?\0")
+
+
+DAMAGE = {"missing": lambda path: path.unlink(), "cut": cut, "changed": change}
+
+
+@pytest.mark.parametrize("kind", list(DAMAGE))
+def test_a_shard_that_is_not_as_it_was_written_makes_it_start_anew(tmp_path, source, kind):
+    """A cleaner or a disk took it between the two commands."""
+    whole = made(tmp_path / "whole", source)
+    partial = killed(tmp_path / "set", source)
+    DAMAGE[kind](partial / "train-00000.bin")
+    assert made(tmp_path / "set", source) == whole
+    assert contents(tmp_path / "set") == contents(tmp_path / "whole")
