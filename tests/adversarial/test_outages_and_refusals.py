@@ -7,7 +7,6 @@ from support.program.losses import REWARD, commit_all, penalties, seats_of, weal
 from support.program.refusals import LONG, TARGET, chosen_round, members, next_round, silent_refusal
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
-from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.view import EntryFlag, Status

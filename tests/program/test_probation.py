@@ -1,18 +1,24 @@
 """Rewards that wait on a probation: where they go, and that each is taken once."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from support.fields import assert_fields, assert_records
+from support.program.audits import INCONCLUSIVE, OK, Said
 from support.program.cases import CaseDriver
 from support.program.closing import leave_and_close
 from support.program.losses import REWARD
 from support.program.recounted import findings_of, places
-from support.program.refusals import TARGET, chosen_round, members, silent_refusal
+from support.program.refusals import TARGET, chosen_round, members, next_round, silent_refusal
 
+from troth_attestation.quorum import AuditOutcome
 from troth_audit.replay.findings import Rule
+from troth_coordinator.chain.event_types_audits import ProbationChanged
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryFlag, Status
+
+DOUBT: Sequence[Said] = [INCONCLUSIVE] * 5
 
 
 def jailed_in_an_open_round() -> CaseDriver:
@@ -80,3 +86,68 @@ def test_an_auditor_finds_a_reward_that_waits_for_one_that_is_gone() -> None:
         [*events[:at], replace(events[at], withheld=1 << TARGET), *events[at + 1 :]]
     )
     assert_records(found, [{"rule": Rule.REWARD, "expected": "withheld 0", "found": "withheld 8"}])
+
+
+def audited(said: Sequence[Said]) -> tuple[CaseDriver, int, ProbationChanged]:
+    """The seats of two rounds on probation have spoken: nobody could prove the earlier payload.
+
+    The audit of the later one decides the probation, and has ended; that of the earlier is open.
+    Returns its round, and what became of the rewards of both.
+    """
+    driver = members(6, 2)
+    silent_refusal(driver, 1, TARGET)
+    early, chosen = next_round(driver), next_round(driver)
+    for round_ in (early, chosen):
+        driver.post(round_, TARGET)
+    for round_, words in ((early, DOUBT), (chosen, said)):
+        driver.take_verdicts(round_, TARGET, words[:3])
+        if words[3:]:
+            driver.extend(round_, TARGET)
+            driver.take_verdicts(round_, TARGET, words[3:])
+    changed = driver.settle(chosen, TARGET).event("ProbationChanged")
+    assert isinstance(changed, ProbationChanged)
+    return driver, early, changed
+
+
+def doubted() -> tuple[CaseDriver, int]:
+    """Both rewards went back to the pool. Returns the earlier round, whose audit is open."""
+    driver, early, changed = audited(DOUBT)
+    assert_fields(changed, returned=REWARD, credited=0, is_on=True)
+    assert_fields(driver.entries[TARGET], withheld=0)
+    return driver, early
+
+
+def test_a_reward_that_went_back_is_not_taken_out_of_the_next_one_that_waits() -> None:
+    """The audit of an earlier round used to take the reward of a later round in its place."""
+    driver, early = doubted()
+    later = next_round(driver)
+    assert driver.entries[TARGET].withheld == REWARD
+    settled = driver.settle(early, TARGET).event("AuditSettled")
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=0)
+    assert driver.entries[TARGET].withheld == REWARD
+    changed = driver.judge(later, TARGET, [OK, OK, OK]).event("ProbationChanged")
+    assert_fields(changed, credited=REWARD, is_on=False)
+    assert findings_of(driver.ledger.events) == []
+
+
+def test_a_reward_that_went_back_is_not_taken_out_of_what_was_earned() -> None:
+    """Once the probation had ended, it used to come out of buckets, claimable rewards and stake."""
+    driver, early = doubted()
+    driver.judge(next_round(driver), TARGET, [OK, OK, OK])
+    before = driver.entries[TARGET]
+    assert not before.flags & EntryFlag.PROBATION
+    settled = driver.settle(early, TARGET).event("AuditSettled")
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=0)
+    after = driver.entries[TARGET]
+    assert_fields(after, stake=before.stake, claimable=before.claimable)
+    assert after.bucket_amount == before.bucket_amount
+    assert findings_of(driver.ledger.events) == []
+
+
+def test_a_reward_that_was_credited_is_taken_back_from_what_was_earned() -> None:
+    driver, early, changed = audited([OK, OK, OK])
+    assert_fields(changed, returned=0, credited=2 * REWARD, is_on=False)
+    before = driver.entries[TARGET]
+    settled = driver.settle(early, TARGET).event("AuditSettled")
+    assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=REWARD)
+    assert sum(driver.entries[TARGET].bucket_amount) == sum(before.bucket_amount) - REWARD

@@ -196,7 +196,7 @@ def _reward(books: Books, entry: Entry, round_: RoundBook) -> int:
     if not can_be_audited or not entry.is_on_probation:
         vested = money.credit(books, entry, round_.reward_window, round_.reward_paid)
     elif not entry.is_present:
-        # What waited went to the pool when the membership ended: nothing would return this one.
+        # The pool got what waited when the membership ended: nothing would return this one.
         round_.unpaid |= one
     else:
         money.withhold(books, entry, round_.reward_paid)
@@ -260,5 +260,5 @@ def _undo_service(books: Books, round_: RoundBook, entry: Entry) -> int:
     standing.redraw_probation(entry, round_.number)
     window, paid = round_.reward_window, round_.reward_paid
     if round_.withheld & one:
-        return money.undo_withheld(books, entry, window, paid)
+        return money.undo_withheld(books, entry, round_.number, window, paid)
     return money.undo(books, entry, window, paid)

@@ -144,7 +144,7 @@ fn reward_member(
         let vested = run.credit_reward(entry, round.reward_window, round.reward_paid)?;
         sum.vested = add(sum.vested, vested)?;
     } else if entry.is_gone() {
-        // What waited went to the pool when the membership ended: nothing would return this one.
+        // The pool got what waited when the membership ended: nothing would return this one.
         sum.unpaid |= bit;
     } else {
         run.withhold_reward(entry, round.reward_paid)?;
@@ -212,7 +212,7 @@ mod tests {
         entry
     }
 
-    /// What waits at the entry after the close, the pool, and the sums.
+    /// Rewards one payload; returns the lamports that wait then, the pool, and the sums.
     fn rewarded(status: Status) -> (u64, u64, Sum) {
         let (mut run, round) = closing();
         let (mut entry, mut sum) = (on_probation(status), Sum::default());

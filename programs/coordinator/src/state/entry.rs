@@ -98,6 +98,8 @@ pub struct Entry {
     pub openings_mark: u64,
     /// Rewards of the probation under way, which wait for its end.
     pub withheld: u64,
+    /// First round whose withheld reward may still be taken: the earlier ones went all together.
+    pub withheld_from: u64,
     /// Round of the audit that decides the probation, or NONE.
     pub probation_round: u64,
     /// Round under way at the last conviction of each kind, or NONE.
