@@ -4,25 +4,14 @@ from support.fields import assert_fields, assert_records
 from support.program.audits import MISMATCH, OK, UNAVAILABLE
 from support.program.cases import FEE, STAKE, CaseDriver
 from support.program.losses import REWARD, commit_all, penalties, seats_of, wealth
+from support.program.refusals import LONG, TARGET, chosen_round, members, next_round, silent_refusal
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
-from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.view import EntryFlag, Status
 
-TARGET = 3
-PATIENT = {"commit_slots": 2_000, "attest_slots": 200, "vesting_slots": 9_000}
-LONG = {**PATIENT, "unbond_slots": 9_000, "max_rounds": 100}
 FIRST_PRICE = 12 * REWARD
-
-
-def members(num: int = 12, rounds: int = 1, **changes: int | str) -> CaseDriver:
-    """The target has more at stake than it needs, so that fines do not end its membership."""
-    driver = CaseDriver.started(num, rounds, **{**LONG, **changes})
-    owner = driver.owners[TARGET]
-    driver.send(life.top_up_stake(driver.at, owner.pubkey(), 100 * REWARD), owner)
-    return driver
 
 
 def seated_twice(driver: CaseDriver, round_: int) -> tuple[int, list[int]]:
@@ -98,31 +87,6 @@ def test_a_crash_between_commit_and_reveal_costs_fees_and_no_stake() -> None:
     paid = [event for target in targets for event in penalties(driver.settle(0, target))]
     assert_records(paid, [{"index": witness, "unvested": 2 * FEE}] * 2)
     assert_fields(driver.entries[witness], seat_faults=1, stake=STAKE)
-
-
-def silent_refusal(driver: CaseDriver, round_: int, target: int):
-    """The target of an open audit shows nothing until the window has ended."""
-    driver.open_audit(round_, target)
-    driver.run_to(driver.of(round_, target).stage_end)
-    return driver.settle(round_, target)
-
-
-def next_round(driver: CaseDriver) -> int:
-    """Play one more round and freeze its seed."""
-    round_ = driver.run.round
-    driver.play(1)
-    driver.draw(round_)
-    return round_
-
-
-def chosen_round(driver: CaseDriver) -> int:
-    """Play until a round opened after the refusal has closed: its audit decides the probation."""
-    early = next_round(driver)
-    assert bitmap.has(driver.round(early).withheld, TARGET)
-    assert not bitmap.has(driver.round(early).probation, TARGET), "it was open at the decision"
-    chosen = next_round(driver)
-    assert bitmap.has(driver.round(chosen).probation, TARGET)
-    return chosen
 
 
 def test_refusing_every_audit_costs_twice_as_much_each_time_and_ends_in_jail() -> None:

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from solders.account import Account
 from solders.keypair import Keypair
 from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK
@@ -12,10 +13,12 @@ from support.runs import Chronicle
 
 from troth_attestation.quorum import CaseOutcome
 from troth_cli.errors import OtherRunError
+from troth_cli.view.closing import closed_blocks, closing_values
 from troth_cli.workflows.close import close_accounts
 from troth_cli.workflows.settle import pay_out, settle_audits
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import Phase
@@ -232,4 +235,35 @@ async def test_what_one_owner_has_not_claimed_keeps_only_its_own_account_open():
 
     driver.send(life.claim_reward(driver.at, back.pubkey()), back)
     assert await stranger.close() is None
+    assert not driver.chain.accounts.of_program(driver.at.program)
+
+
+def write_total_withheld(driver: CaseDriver, lamports: int) -> None:
+    """Change the account of the run, as a program with a fault would."""
+    held, layout = driver.chain.accounts.get(driver.at.run), program_layout()
+    at = 8 + layout.field("Run", "total_withheld").offset
+    data = held.data[:at] + lamports.to_bytes(8, "little") + held.data[at + 8 :]
+    changed = Account(held.lamports, data, held.owner, held.executable, held.rent_epoch)
+    driver.chain.accounts.set(driver.at.run, changed)
+
+
+async def test_a_run_that_stays_is_not_called_closed():
+    """A fault of the program: it holds a reward that nobody waits for, so it keeps the run.
+
+    Nobody is owed anything, and the command used to infer from that that the run was gone.
+    """
+    driver = finished(CaseDriver.started(12, 2, max_rounds=2, join_until_round=2))
+    stranger = Stranger(driver)
+    await stranger.close_when_told()
+    everybody_takes_its_money(driver)
+    write_total_withheld(driver, 1_000)
+    driver.chain.airdrop(driver.at.vault, 1_001)  # one lamport more: something to pay out
+    done, sent = await close_accounts(stranger.client, driver.at.run, stranger.key)
+    assert not done.owed and driver.run.num_participants == 0
+    assert not closing_values(done, sent)["is_closed"]
+    assert "still there" in str(closed_blocks(done, sent)[-1])
+
+    write_total_withheld(driver, 0)
+    done, sent = await close_accounts(stranger.client, driver.at.run, stranger.key)
+    assert closing_values(done, sent)["is_closed"]
     assert not driver.chain.accounts.of_program(driver.at.program)

@@ -4,6 +4,7 @@ import pytest
 from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK
 from support.program.cases import PAYLOAD, POSSESSION, STAKE, CaseDriver
+from support.program.recounted import findings_of
 
 from troth_attestation.quorum import CaseOutcome
 from troth_coordinator.chain import case_instructions as make
@@ -235,6 +236,40 @@ def test_a_reversal_takes_the_strike_back_and_ends_no_other_jail() -> None:
     driver.release(case)
     assert_fields(driver.entries[3], status=Status.JAILED, jailed_until_round=jailed_until)
     assert_fields(driver.entries[3], strikes=2, strike_rounds=(NONE, NONE, NONE))
+
+
+def test_a_reversal_ends_no_jail_that_began_later() -> None:
+    """Its own jail was over, and the target back, when others vouched for none of its payloads."""
+    patient = {**PATIENT, "appeal_slots": 3_000, "vesting_slots": 20_000, "unbond_slots": 20_000}
+    driver = CaseDriver(6, **{**patient, "rounds_per_epoch": 4, "attest_slots": 200})
+    driver.start()
+    for _ in range(2):
+        driver.commit_all()
+        driver.attest_all(bitmap=driver.open.committed & ~(1 << 3))
+        driver.close()
+        driver.chain.advance()
+    driver.play(1)
+    round_ = driver.run.round - 1
+    driver.challenge(driver.outsider("challenger"), round_, 3, POSSESSION, 1)
+    landed = driver.decide(driver.case(round_, 3, POSSESSION), MISMATCH)
+    assert landed.event("CaseSettled").jailed == 1 << 3
+    case = driver.case(round_, 3, POSSESSION)
+    assert case.jailed_until == driver.entries[3].jailed_until_round
+    driver.play(5)
+    driver.post_ready(3)
+    driver.play(1)
+    driver.activate(3)
+    driver.play(1)
+    driver.jail(3)
+    jailed_until = driver.entries[3].jailed_until_round
+    assert jailed_until > driver.run.round
+    driver.appeal(case)
+    driver.run_to(case.appeal_end)
+    driver.reverse(case)
+    driver.release(case)
+    assert_fields(driver.entries[3], status=Status.JAILED, jailed_until_round=jailed_until)
+    assert driver.refused(driver.ready_instruction(3), driver.sessions[3]) == "StillJailed"
+    assert findings_of(driver.ledger.events) == []
 
 
 def test_a_reversed_false_possession_is_no_strike() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from support.fields import assert_fields
-from support.program.joining import SLOW_ROUNDS, let_vest, newcomer, participant, terms
+from support.program.joining import SLOW_ROUNDS, join, let_vest, newcomer, participant, terms
 from support.program.rounds import RoundDriver, key
 
 from troth_coordinator.chain import instructions as make
@@ -68,6 +68,28 @@ def test_three_tickets_at_most_but_leaving_always_finds_one():
     driver.leave(0)
     tickets = participant(driver, owner).tickets
     assert [ticket.lamports for ticket in tickets] == [10, 10, 10, STAKE + 20]
+
+
+def test_whoever_joins_again_has_a_ticket_left_for_leaving():
+    """The tickets of the former membership count for the new one.
+
+    With four of them in use the new stake used to be stuck until one had matured.
+    """
+    driver = RoundDriver(1)
+    owner = driver.owners[0]
+    driver.send(top_up(driver, 0, 30), owner)
+    for _ in range(3):
+        driver.send(withdraw(driver, 0, 10), owner)
+        driver.chain.advance(100)
+    driver.leave(0)
+    back = join(driver, owner, terms(0))
+    assert driver.refused(back, owner) == "TicketsFull"
+    driver.chain.advance(UNBOND - 300)
+    assert driver.send(withdraw(driver, 0), owner).event("StakeWithdrawn").lamports == 10
+    driver.send(back, owner)
+    driver.leave(0)
+    tickets = participant(driver, owner).tickets
+    assert sorted(ticket.lamports for ticket in tickets) == [10, 10, STAKE, STAKE]
 
 
 def test_matured_tickets_are_paid_and_new_ones_opened_in_one_step():

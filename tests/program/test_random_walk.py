@@ -49,6 +49,14 @@ def test_no_walk_breaks_the_books(seed: int) -> None:
     assert len(walk.landed) >= 15 and len(walk.refused) >= 15
 
 
+def walk_through(walk: AuditWalk) -> None:
+    """Walk through audits and cases, and on until the last account is closed."""
+    stroll(walk, AUDIT_ACTIONS)
+    to_the_end(walk)
+    assert not walk.driver.chain.accounts.of_program(walk.driver.at.program)
+    assert walk.driver.chain.accounts.balance(walk.driver.at.vault) == 0
+
+
 class Walks:
     """Walks through audits and cases until so much was tried, and where they have been.
 
@@ -70,10 +78,7 @@ class Walks:
             seed += 1
 
     def _add(self, walk: AuditWalk) -> None:
-        stroll(walk, AUDIT_ACTIONS)
-        to_the_end(walk)
-        assert not walk.driver.chain.accounts.of_program(walk.driver.at.program)
-        assert walk.driver.chain.accounts.balance(walk.driver.at.vault) == 0
+        walk_through(walk)
         self.tried += walk.tried
         self.landed += walk.landed
         self.done |= set(walk.driver.costs)
@@ -105,6 +110,14 @@ def test_no_walk_through_audits_and_cases_breaks_the_books() -> None:
     assert been.members == set(range(8))
     seen = ("AuditSettled", "VerdictRevealed", "Penalised", "CaseOpened", "CaseSettled")
     assert all(been.landed[name] >= 10 for name in (*seen, "AuditClosed")), been.landed
+
+
+@pytest.mark.parametrize(
+    "seed", [500_072, *(pytest.param(seed, marks=FURTHER) for seed in (500_075, 500_076))]
+)
+def test_no_walk_locks_a_reward_by_leaving_in_the_middle_of_a_round(seed: int) -> None:
+    """Each of these once left a reward that waited for somebody who was gone."""
+    walk_through(AuditWalk(seed))
 
 
 @pytest.mark.nightly(reason="100 000 instructions take five minutes; make check plays 5 000")

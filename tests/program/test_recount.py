@@ -19,6 +19,7 @@ from support.program.trials import judged, paid
 from troth_audit.replay.findings import Finding, Grade, Rule
 from troth_audit.replay.recount import SCRIPTS, Recount
 from troth_audit.replay.told import Told
+from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.rules.ids import NONE
@@ -298,3 +299,19 @@ def test_whoever_comes_back_begins_with_a_zero_residual() -> None:
     previous = [told.previous_included(told.newest, index) for index in range(4)]
     assert previous == [ballot.previous_included for ballot in driver.open.ballots[:4]]
     assert previous == [5, 5, 5, NONE]
+
+
+def test_a_membership_that_could_not_be_left_is_found() -> None:
+    """Three tickets and the one of leaving are in use: a program lets their owner join again."""
+    driver = RoundDriver(1)
+    (owner,) = driver.owners
+    driver.send(life.top_up_stake(driver.at, owner.pubkey(), 30), owner)
+    for _ in range(2):
+        driver.send(life.withdraw_stake(driver.at, owner.pubkey(), 10), owner)
+    driver.leave(0)
+    driver.join(0)
+    events = driver.ledger.events
+    assert findings_of(events) == []
+    (at, _) = places(events, "StakeUnbonding")
+    found = findings_of([*events[:at], events[at], *events[at:]])
+    assert "a ticket left for leaving" in [one.expected for one in found]

@@ -82,6 +82,7 @@ def audit_view(stage: AuditStage = AuditStage.COMMIT, **changes: Any) -> AuditVi
         openings_price=0,
         juror_fees=0,
         decided_before=NONE,
+        jailed_until=0,
         commit_ends=(0, 0, 0, 0),
         possession=bytes(64),
         seats=tuple(seat(index) for index in (1, 2, 3, 4, 0)),

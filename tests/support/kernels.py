@@ -178,7 +178,7 @@ def one_bit_off(way: Callable[..., None]) -> Callable[..., None]:
 def deaf_to_signs_of_zeros(way: Callable[..., None]) -> Callable[..., None]:
     """Steps that leave a weight of -0.0 as it is where b is zero, as numba's kernel once did."""
 
-    def broken(*arguments: Tensors) -> None:
+    def broken(*arguments: Any) -> None:
         before = {name: weight.clone() for name, weight in arguments[0].items()}
         way(*arguments)
         if arguments[3][1] == 0:

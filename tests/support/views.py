@@ -74,6 +74,7 @@ def entry(number: int = 1, **changes: Any) -> EntryView:
         included_total=0,
         openings_mark=0,
         withheld=0,
+        withheld_from=0,
         probation_round=NONE,
         decided_round=(NONE, NONE, NONE, NONE),
         openings_step=0,

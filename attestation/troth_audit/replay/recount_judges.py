@@ -83,7 +83,7 @@ def take_back_reward(books: Books, audit: AuditBook) -> int:
         round_.unpaid |= one
     entry = books.entry(audit.target)
     if audit.has(AuditFlag.WITHHELD):
-        return money.undo_withheld(books, entry, audit.reward_window, lamports)
+        return money.undo_withheld(books, entry, audit.round, audit.reward_window, lamports)
     return money.undo(books, entry, audit.reward_window, lamports)
 
 
@@ -126,7 +126,7 @@ def slash(
         if is_on:
             yield Expected(of_audits.ProbationsEnded, Rule.REWARD, fields)
     if intent.is_strike and standing.strike(books, entry, books.round) and index == audit.target:
-        audit.flags |= AuditFlag.JAILED
+        audit.jailed_until = entry.past.jailed_until_round
     return taken
 
 
@@ -234,8 +234,7 @@ def end_test(books: Books, audit: AuditBook, test: Test, slot: int) -> Script:
         yield _probation_changed(books, audit, returned=returned)
     elif test == Test.PASSED:
         standing.end_probation(entry)
-        credited = money.return_withheld(books, entry)
-        vested = money.credit(books, entry, window, credited)
+        credited, vested = money.credit_withheld(books, entry, window)
         yield _probation_changed(books, audit, credited=credited, vested=vested)
 
 

@@ -21,7 +21,7 @@ from troth_audit.replay.recount_state import (
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage
-from troth_coordinator.rules.ids import NO_INDEX, NONE
+from troth_coordinator.rules.ids import MAX_TICKETS, NO_INDEX, NONE
 from troth_coordinator.rules.params_checks import jury_duty_slots
 from troth_coordinator.rules.params_update import check_update
 from troth_coordinator.rules.params_view import ParamsView
@@ -82,6 +82,9 @@ def joined(books: Books, event: of_life.ParticipantJoined) -> Script:
         money.release(books, former, event.slot)
         owner.record = take_record(former)
     _require_vacant(books, event)
+    if len(owner.tickets) >= MAX_TICKETS:
+        # The tickets of a former membership count for the new one, and leaving takes another.
+        raise MisfitError(Rule.VAULT, "a ticket left for leaving", f"{MAX_TICKETS} in use")
     stake = books.params.min_stake_lamports
     fields = {"stake": stake, "round": books.round}
     yield Expected(of_life.ParticipantJoined, Rule.VAULT, fields)

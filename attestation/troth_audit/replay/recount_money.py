@@ -87,19 +87,35 @@ def withhold(books: Books, entry: Entry, lamports: int) -> None:
     entry.withheld += lamports
 
 
-def return_withheld(books: Books, entry: Entry, lamports: int | None = None) -> int:
-    """Move what waits back to the pool, all of it by default; returns what was there."""
-    part = entry.withheld if lamports is None else min(lamports, entry.withheld)
+def return_withheld(books: Books, entry: Entry) -> int:
+    """Move all that waits back to the pool: no audit takes it again; returns it."""
+    if entry.withheld:
+        entry.withheld_from = books.round
+    return _take_withheld(books, entry, entry.withheld)
+
+
+def credit_withheld(books: Books, entry: Entry, window: int) -> tuple[int, int]:
+    """Credit all that waits; returns it, and what vested by it."""
+    lamports = _take_withheld(books, entry, entry.withheld)
+    return lamports, credit(books, entry, window, lamports)
+
+
+def _take_withheld(books: Books, entry: Entry, lamports: int) -> int:
+    part = min(lamports, entry.withheld)
     entry.withheld -= part
     books.pool += part
     return part
 
 
-def undo_withheld(books: Books, entry: Entry, window: int, lamports: int) -> int:
-    """Take back a reward that was withheld: from what waits; after probation as any other."""
-    if entry.is_on_probation:
-        return return_withheld(books, entry, lamports)
-    return undo(books, entry, window, lamports)
+def undo_withheld(books: Books, entry: Entry, number: int, window: int, lamports: int) -> int:
+    """Take back the reward of a round in which it was withheld, unless it went back already.
+
+    It comes from what waits, and as any other where it was credited since.
+    """
+    if number < entry.withheld_from:
+        return 0
+    part = _take_withheld(books, entry, lamports)
+    return part + undo(books, entry, window, lamports - part)
 
 
 def funds(entry: Entry) -> Funds:

@@ -193,13 +193,16 @@ def _reward(books: Books, entry: Entry, round_: RoundBook) -> int:
     """Pay one included payload, or let its reward wait; returns what vested by it."""
     one, vested = 1 << entry.index, 0
     can_be_audited = eligibility.can_be_audited(round_.eligible, entry.index)
-    if can_be_audited and entry.is_on_probation:
+    if not can_be_audited or not entry.is_on_probation:
+        vested = money.credit(books, entry, round_.reward_window, round_.reward_paid)
+    elif not entry.is_present:
+        # The pool got what waited when the membership ended: nothing would return this one.
+        round_.unpaid |= one
+    else:
         money.withhold(books, entry, round_.reward_paid)
         round_.withheld |= one
         if standing.choose_probation(entry, round_.number, books.params.ring):
             round_.probation |= one
-    else:
-        vested = money.credit(books, entry, round_.reward_window, round_.reward_paid)
     entry.last_included = round_.number
     entry.past.included_total += 1
     entry.included_since_strike += can_be_audited
@@ -257,5 +260,5 @@ def _undo_service(books: Books, round_: RoundBook, entry: Entry) -> int:
     standing.redraw_probation(entry, round_.number)
     window, paid = round_.reward_window, round_.reward_paid
     if round_.withheld & one:
-        return money.undo_withheld(books, entry, window, paid)
+        return money.undo_withheld(books, entry, round_.number, window, paid)
     return money.undo(books, entry, window, paid)

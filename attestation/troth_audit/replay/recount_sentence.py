@@ -131,7 +131,7 @@ def _hold_reward(books: Books, audit: AuditBook, entry: Entry) -> int:
     audit.flags |= AuditFlag.FURTHER
     is_possession = audit.kind == AuditKind.POSSESSION
     if is_possession and standing.strike(books, entry, books.round):
-        audit.flags |= AuditFlag.JAILED
+        audit.jailed_until = entry.past.jailed_until_round
     reward = judges.take_back_reward(books, audit)
     books.pool -= reward
     audit.escrow_unvested = reward
@@ -245,8 +245,9 @@ def _give_back(books: Books, audit: AuditBook, entry: Entry, returned: int) -> N
     if audit.kind == AuditKind.POSSESSION:
         past.strikes = max(0, past.strikes - 1)
         standing.remove_strike(entry)
-    if audit.has(AuditFlag.JAILED) and entry.status == Status.JAILED:
-        past.jailed_until_round = books.round
+    if past.jailed_until_round == audit.jailed_until:
+        # A reversal ends the jail that its conviction began, and no other.
+        past.jailed_until_round = min(audit.jailed_until, books.round)
     if is_work and past.work_faults < 2 and entry.status == Status.BARRED:
         entry.status = Status.LEFT
 

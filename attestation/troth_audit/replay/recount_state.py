@@ -4,8 +4,7 @@ Owns: the records that the recount works on, and the lookups that refuse what ca
 Never: decides anything, or reads an account.
 Next: `recount_money.py` for what moves lamports, `recount.py` for the order of it all.
 
-All of it is bounded: 64 entries, the rounds of the ring, the open audits, and the owners whose
-accounts are open.
+All of it is bounded: 64 entries, the rounds of the ring, open audits, owners with an account.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,6 +78,7 @@ class Entry:
     claimable: int = 0
     unbonding: int = 0
     withheld: int = 0
+    withheld_from: int = 0
     buckets: Buckets = EMPTY_BUCKETS
     active_round: int = NONE
     last_included: int = NONE
@@ -237,6 +237,7 @@ class AuditBook:
     shortfall: int = 0
     juror_fees: int = 0
     decided_before: int = NONE
+    jailed_until: int = 0
 
     @property
     def judging(self) -> list[Judge]:

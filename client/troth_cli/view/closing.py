@@ -22,7 +22,7 @@ def closing_values(
     """Return what goes back to whom and what is owed; `sent` is empty for a preview."""
     return {
         "run": str(closing.at.run),
-        "is_closed": bool(sent) and closing.is_complete,
+        "is_closed": closing.is_closed,
         "num_accounts": len(closing.accounts),
         "num_audits": closing.view.num_audits,
         "returned": [
@@ -68,10 +68,11 @@ def closing_lines(closing: "Closing") -> list[str]:
 def closed_blocks(closing: "Closing", sent: "Sequence[ConfirmedTransaction]") -> list[Grid | str]:
     """Return what was done, for people."""
     in_all = f"in {len(sent)} transactions"
-    if closing.is_complete:
+    if closing.is_closed:
         return [*closing_blocks(closing), f"Closed run {closing.at.run} {in_all}."]
-    return [
-        *closing_blocks(closing),
-        f"Closed {len(closing.accounts)} accounts {in_all}. The run stays open until everybody"
-        " has left and been paid; repeat it then.",
-    ]
+    done = f"Closed {len(closing.accounts)} accounts {in_all}."
+    if closing.owed:
+        why = "The run stays open until everybody has left and been paid; repeat it then."
+    else:
+        why = "The run is still there: its vault keeps lamports that went to nobody. Repeat it."
+    return [*closing_blocks(closing), f"{done} {why}"]

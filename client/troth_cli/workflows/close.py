@@ -6,12 +6,13 @@ Next: `closing.py` for what goes back to whom; `settle.py` for the audits.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_cli.errors import OtherRunError
-from troth_cli.workflows.closing import Closing, look_at
+from troth_cli.workflows.closing import Closing, is_gone, look_at
 from troth_cli.workflows.settle import next_due, settle_audits
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
@@ -44,7 +45,7 @@ async def close_accounts(
 
     Anybody may: `key` pays the fees, rent and leftovers go back to those who paid them. Only a run
     that nobody has joined takes the key of its authority. While somebody is owed money, the
-    accounts of that participant and of the run stay.
+    accounts of that participant and of the run stay. The chain says whether the run is gone.
 
     Raises OtherRunError while the run is not over or judges somebody, or if nothing can be closed,
     and the program's refusals (WrongAuthority).
@@ -60,7 +61,7 @@ async def close_accounts(
     crank, pairs = Crank(client, at, key), [one.pair for one in closing.accounts]
     for start in range(0, max(1, len(pairs)), PAIRS_PER_TRANSACTION):
         sent.append(await crank.close_run(pairs[start : start + PAIRS_PER_TRANSACTION]))
-    return closing, sent
+    return replace(closing, is_closed=await is_gone(client, run)), sent
 
 
 def _require_end(closing: Closing) -> None:

@@ -63,7 +63,8 @@ class Owed:
 class Closing:
     """A run as closing finds it. `leftover` goes to the funder, `last_rent` to the authority.
 
-    `last_rent` is that of run, roster and vault, which are closed after everything else.
+    `last_rent` is that of run, roster and vault, which are closed after everything else. Whether
+    that happened, `is_closed` says, once it was read from the chain.
     """
 
     at: RunAddresses
@@ -72,10 +73,11 @@ class Closing:
     owed: tuple[Owed, ...]
     leftover: int
     last_rent: int
+    is_closed: bool = False
 
     @property
     def is_complete(self) -> bool:
-        """Whether nobody is owed anything, so that the run itself is closed, too."""
+        """Whether nobody is owed anything, so that the run itself can be closed, too."""
         return not self.owed
 
     @property
@@ -114,6 +116,11 @@ async def look_at(client: CoordinatorClient, run: Pubkey) -> Closing:
         leftover=max(0, vault - _owed_by(view)),
         last_rent=roster + own + view.vault_rent,
     )
+
+
+async def is_gone(client: CoordinatorClient, run: Pubkey) -> bool:
+    """Return whether the account of a run has been closed."""
+    return await _lamports(client, [run]) == [0]
 
 
 def is_settled(participant: ParticipantView, entries: Sequence[EntryView]) -> bool:
@@ -177,5 +184,5 @@ def _entries_of(participant: ParticipantView, entries: Sequence[EntryView]) -> l
 
 def _is_spent(entry: EntryView) -> bool:
     """Return whether an index owes its owner nothing."""
-    owed = entry.stake or entry.claimable or any(entry.bucket_amount)
+    owed = entry.stake or entry.claimable or any(entry.bucket_amount) or entry.withheld
     return entry.status in (Status.LEFT, Status.BARRED) and not owed

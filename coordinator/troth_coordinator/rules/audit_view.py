@@ -60,7 +60,6 @@ class AuditFlag(IntFlag):
     UNAVAILABLE = 128
     WITHHELD = 256
     FURTHER = 512
-    JAILED = 1024
 
 
 MOST: Final[Mapping[str, int]] = {
@@ -159,6 +158,7 @@ class AuditView:
     openings_price: Lamports
     juror_fees: Lamports
     decided_before: RoundIndex
+    jailed_until: RoundIndex
     commit_ends: tuple[Slot, Slot, Slot, Slot]
     possession: bytes
     seats: tuple[SeatView, ...]

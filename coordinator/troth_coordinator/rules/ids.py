@@ -40,6 +40,9 @@ NO_INDEX: Final = 65_535
 MAX_PARTICIPANTS: Final = 64
 """Entries of the roster and slots of a round account."""
 
+MAX_TICKETS: Final = 4
+"""Tickets of stake on its way out that an owner may hold at once; leaving takes one."""
+
 NOBODY: Final = Bitmap(0)
 """The empty set of participants."""
 

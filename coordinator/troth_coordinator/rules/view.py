@@ -201,6 +201,7 @@ class EntryView:
     included_total: int
     openings_mark: int
     withheld: Lamports
+    withheld_from: RoundIndex
     probation_round: RoundIndex
     decided_round: tuple[RoundIndex, RoundIndex, RoundIndex, RoundIndex]
     openings_step: int

@@ -139,8 +139,6 @@ pub const AUDIT_UNAVAILABLE: u16 = 128;
 pub const AUDIT_WITHHELD: u16 = 256;
 /// Audit flag: a further conviction for a round opened before the first one was decided.
 pub const AUDIT_FURTHER: u16 = 512;
-/// Audit flag: the strike of this conviction jailed the target.
-pub const AUDIT_JAILED: u16 = 1_024;
 
 /// Seat flag: committed.
 pub const SEAT_COMMITTED: u8 = 1;

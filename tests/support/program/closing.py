@@ -12,7 +12,9 @@ from solders.pubkey import Pubkey
 from support.program.rounds import RoundDriver
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.params_checks import longest_settlement_slots
+from troth_coordinator.rules.view import Status
 
+GONE = (Status.LEFT, Status.BARRED)
 Pairs = Sequence[tuple[Pubkey, Pubkey]]
 """Accounts to close, each with the one that paid its rent."""
 
@@ -39,11 +41,16 @@ def checkpoint_pairs(driver: RoundDriver) -> list[tuple[Pubkey, Pubkey]]:
     return found
 
 
-def leave_and_close(driver: RoundDriver) -> None:
-    """Let everybody take out what is theirs, and close all accounts of a run that has ended."""
+def leave_and_close(driver: RoundDriver, waits: int = 9_000) -> None:
+    """Let everybody take out what is theirs, and close all accounts of a run that has ended.
+
+    They wait so many slots for it after the last case could be open.
+    """
+    gone = {entry.owner for entry in driver.entries if entry.status in GONE}
     for owner in driver.owners:
-        driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
-    driver.chain.advance(longest_settlement_slots(driver.params) + 9_000)
+        if bytes(owner.pubkey()) not in gone:
+            driver.send(make.leave_run(driver.at, owner.pubkey()), owner)
+    driver.chain.advance(longest_settlement_slots(driver.params) + waits)
     for owner in driver.owners:
         driver.attempt(make.claim_reward(driver.at, owner.pubkey()), owner)  # there may be none
         driver.send(make.withdraw_stake(driver.at, owner.pubkey(), 0), owner)

@@ -30,6 +30,7 @@ OF_ENTRY = (
     "claimable",
     "unbonding",
     "withheld",
+    "withheld_from",
     "joined_round",
     "active_round",
     "last_included",

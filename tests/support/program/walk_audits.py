@@ -11,7 +11,19 @@ from solders.keypair import Keypair
 from support.program.audits import CERTAIN, LAZY, MISMATCH, OK, TRUE, UNAVAILABLE, openings_of
 from support.program.cases import CaseDriver
 from support.program.rounds import key
-from support.program.walk import ACTIONS, SHORT, Action, Walk, freeze, move_on, void, wait, wind_up
+from support.program.walk import (
+    ACTIONS,
+    SHORT,
+    Action,
+    Walk,
+    freeze,
+    join,
+    leave,
+    move_on,
+    void,
+    wait,
+    wind_up,
+)
 from troth_attestation.cases import NO_SKETCH, Vote
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.sketch import Sketch, sketch_hash
@@ -110,6 +122,15 @@ def recover(walk: Walk) -> None:
             cranker = driver.cranker
             built = life.activate(driver.at, cranker.pubkey(), index, entry.ready_round)
             walk.attempt(built, cranker)
+
+
+def go(walk: Walk) -> None:
+    """Those who may not come back yet leave instead, also in the middle of a round they serve."""
+    for entry in walk.driver.entries:
+        owner = walk.known.get(entry.owner)
+        is_out = entry.status in (Status.INACTIVE, Status.JAILED)
+        if is_out and owner is not None and walk.dice.random() < 0.5:
+            walk.attempt(life.leave_run(walk.driver.at, owner.pubkey()), owner)
 
 
 def open_sampled(walk: Walk) -> None:
@@ -251,6 +272,15 @@ def end(walk: Walk, audit: AuditView) -> None:
     walk.attempt(cases.release_escrow(at, who.pubkey(), audit, people), who)
 
 
+def give_up(walk: Walk) -> None:
+    """The authority ends a run that waits in vain, for everybody else may have left."""
+    driver, boss = walk.driver, walk.driver.authority
+    if driver.run.phase == Phase.WAITING_FOR_MEMBERS:
+        driver.chain.advance(driver.params.unbond_slots + 1)
+        ended = life.advance_phase(driver.at, boss.pubkey(), driver.run.round)
+        walk.attempt(ended, boss)
+
+
 def to_the_end(walk: Walk) -> None:
     """From wherever a walk stopped: the run finishes, its audits end, everybody takes theirs."""
     for _ in range(200):
@@ -269,6 +299,7 @@ def to_the_end(walk: Walk) -> None:
             recover(walk)
             move_on(walk)
             void(walk)
+            give_up(walk)
         run_out(walk)
         walk.look()
     raise AssertionError(f"no end: {walk.driver.run.phase}, {walk.driver.audits}")
@@ -294,5 +325,8 @@ AUDIT_ACTIONS: tuple[tuple[int, Action], ...] = (
     (12, run_out),
     (2, oversleep),
     (15, recover),
+    (10, go),
+    (6, join),
+    (6, leave),
 )
 """Without waits so long that every window ends in them."""

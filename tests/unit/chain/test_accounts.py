@@ -335,6 +335,7 @@ def test_markers_are_those_of_the_program():
     assert theirs["none"] == ids.NONE
     assert theirs["no_index"] == ids.NO_INDEX
     assert theirs["max_participants"] == ids.MAX_PARTICIPANTS
+    assert theirs["max_tickets"] == ids.MAX_TICKETS
 
 
 def test_errors_form_one_tree():

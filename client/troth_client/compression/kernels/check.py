@@ -1,7 +1,7 @@
 """Questions to compiled kernels before the first round, with torch on the processor as the judge.
 
-Owns: cases at the edges: the most signs on a tile, entries of Q that are zero, weights of the
-known-answer test, a learning rate of zero, tiles that are cut off, ties.
+Owns: cases at the edges. They are the most signs on a tile, entries of Q that are zero, weights of
+the known-answer test, a learning rate of zero, tiles that are cut off, ties.
 Never: trusts torch blindly: `../known_answer.py` has tested exactly these functions before.
 Next: `choice.py`, which acts on the answer.
 """

@@ -1,8 +1,8 @@
 """The one seam between compiled kernels and torch: kernels that answered right, or None and why.
 
 Owns: the reasons against kernels. Never: raises because a compiler is missing, fails, or finds no
-folder for its cache: torch does the same work. What numba has saved is loaded under a seal only;
-of what Triton has saved, a damaged library may still end the process.
+folder for its cache: torch does the same work. Files that numba has saved are loaded under a seal
+only; a damaged library that Triton has saved may still end the process.
 Next: `check.py` for the questions, `run.py` and `gpu_run.py` for the kernels, `saved.py`.
 """
 

@@ -25,7 +25,7 @@ from troth_client.compression.topk import check_finite
 from troth_coordinator.rules.config import MICRO
 
 ENTRIES = (encode.encode_tiles, apply.apply_tiles)
-"""What numba compiles, and saves."""
+"""The functions that numba compiles, and saves."""
 _FOLDED = folded_basis()
 _BASIS = integer_basis().astype(np.float32)
 

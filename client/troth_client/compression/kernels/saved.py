@@ -1,4 +1,4 @@
-"""What numba has saved for later processes, under a seal: whole, and compiled from these sources.
+"""Machine code that numba saves for later processes, under a seal: whole, and of these sources.
 
 Owns: the seal of each entry, and the removal of files without a right one.
 Never: compiles or loads. numba believes its files: a flipped bit in one ends the process by a

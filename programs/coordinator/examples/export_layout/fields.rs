@@ -85,8 +85,8 @@ pub fn entry() -> Vec<Field> {
         strike_rounds, misses_in_row, deadline_misses_in_row, status, roles, flags, strikes,
         unproven_rounds, openings_fault_round, audits, targets, frozen, work_faults,
         seat_faults, unbonding, last_action, outage_start, outage_end, fined_outage,
-        reveal_fault_round, included_total, openings_mark, withheld, probation_round,
-        decided_round, openings_step, pending_kinds, pad)
+        reveal_fault_round, included_total, openings_mark, withheld, withheld_from,
+        probation_round, decided_round, openings_step, pending_kinds, pad)
 }
 
 pub fn round() -> Vec<Field> {
@@ -111,7 +111,7 @@ pub fn audit() -> Vec<Field> {
         reward_window,
         stage_end, case_end, case_seed_slot, appeal_end, prepaid, bond, escrow_stake,
         escrow_unbonding, escrow_unvested, shortfall, reward_price, openings_price, juror_fees,
-        decided_before,        commit_ends, possession, seats, jurors)
+        decided_before, jailed_until, commit_ends, possession, seats, jurors)
 }
 
 pub fn seat() -> Vec<Field> {

@@ -192,7 +192,6 @@ fn audit_flags() -> Vec<(&'static str, u64)> {
         "unavailable" = AUDIT_UNAVAILABLE,
         "withheld" = AUDIT_WITHHELD,
         "further" = AUDIT_FURTHER,
-        "jailed" = AUDIT_JAILED,
     ]
 }
 

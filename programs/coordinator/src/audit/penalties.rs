@@ -8,7 +8,7 @@ use anchor_lang::prelude::*;
 
 use super::probation::Ended;
 use super::AuditContext;
-use crate::constants::{AUDIT_JAILED, AUDIT_REQUESTED, SEAT_FAULTY};
+use crate::constants::{AUDIT_REQUESTED, SEAT_FAULTY};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Penalised};
 use crate::math::{add, sub};
@@ -54,16 +54,10 @@ impl AuditContext<'_, '_> {
         }
         let is_jailed = intent.is_strike && strike(self.run, entry, self.run.round)?;
         entry.invariant()?;
-        self.note_jailed(is_jailed && index == self.audit.target);
-        Ok(taken)
-    }
-
-    /// Remembers that a strike of this audit jailed its target: a reversal ends that jail, and no
-    /// other.
-    pub fn note_jailed(&mut self, is_jailed: bool) {
-        if is_jailed {
-            self.audit.flags |= AUDIT_JAILED;
+        if is_jailed && index == self.audit.target {
+            self.audit.jailed_until = entry.jailed_until_round;
         }
+        Ok(taken)
     }
 
     /// The prices of this audit's penalties, with the reward that held at the open of its round.

@@ -53,7 +53,7 @@ impl AuditContext<'_, '_> {
         if !entry.is_present() {
             return Ok(());
         }
-        let returned = self.run.return_withheld(entry, u64::MAX)?;
+        let returned = self.run.return_withheld(entry)?;
         entry.begin_probation();
         self.report_probation(0, returned, 0)
     }
@@ -75,7 +75,7 @@ impl AuditContext<'_, '_> {
                 entry.end_probation();
                 (credited, vested) = self.run.credit_withheld(entry, window)?;
             }
-            Test::Failed => returned = self.run.return_withheld(entry, u64::MAX)?,
+            Test::Failed => returned = self.run.return_withheld(entry)?,
         }
         self.report_probation(credited, returned, vested)
     }
@@ -110,7 +110,7 @@ impl Ended {
     pub fn add(&mut self, run: &mut Run, entry: &mut Entry, one: u64) -> Result<()> {
         if entry.is_on_probation() && !entry.is_gone() {
             self.ended |= one;
-            self.returned = add(self.returned, run.return_withheld(entry, u64::MAX)?)?;
+            self.returned = add(self.returned, run.return_withheld(entry)?)?;
         }
         Ok(())
     }

@@ -211,10 +211,10 @@ impl AuditContext<'_, '_> {
             return Ok(0);
         }
         round.mark_unpaid(self.audit.round, self.audit.target);
-        let window = self.audit.reward_window;
+        let (number, window) = (self.audit.round, self.audit.reward_window);
         let entry = self.roster.entry_mut(self.audit.target)?;
         if self.audit.has_flag(AUDIT_WITHHELD) {
-            return self.run.undo_withheld(entry, window, lamports);
+            return self.run.undo_withheld(entry, number, window, lamports);
         }
         self.run.undo_reward(entry, window, lamports)
     }

@@ -11,6 +11,7 @@ use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, AuditClosed};
 use crate::math::{add, sub};
+use crate::round::penalties::end_jail;
 use crate::rules::quorum::CaseOutcome;
 use crate::rules::standing::remove_strike;
 
@@ -145,9 +146,7 @@ impl AuditContext<'_, '_> {
             entry.strikes = entry.strikes.saturating_sub(1);
             remove_strike(&mut entry.strike_rounds);
         }
-        if self.audit.has_flag(AUDIT_JAILED) && entry.is(Status::Jailed) {
-            entry.jailed_until_round = self.run.round;
-        }
+        end_jail(entry, self.audit.jailed_until, self.run.round);
         if is_work && entry.work_faults < 2 && entry.is(Status::Barred) {
             let owner = entry.owner;
             entry.change(Change::LiftBar);

@@ -152,7 +152,7 @@ impl AuditContext<'_, '_> {
             return Ok(0);
         }
         let entry = self.roster.entry_mut(self.audit.target)?;
-        let withheld = self.run.return_withheld(entry, u64::MAX)?;
+        let withheld = self.run.return_withheld(entry)?;
         self.run.reward_pool = sub(self.run.reward_pool, withheld)?;
         Ok(withheld)
     }
@@ -163,9 +163,10 @@ impl AuditContext<'_, '_> {
         self.audit.flags |= AUDIT_FURTHER;
         if kind == AuditKind::Possession {
             let entry = self.roster.entry_mut(self.audit.target)?;
-            let is_jailed = strike(self.run, entry, self.run.round)?;
+            if strike(self.run, entry, self.run.round)? {
+                self.audit.jailed_until = entry.jailed_until_round;
+            }
             entry.invariant()?;
-            self.note_jailed(is_jailed);
         }
         let reward = self.take_back_reward(round)?;
         self.run.reward_pool = sub(self.run.reward_pool, reward)?;

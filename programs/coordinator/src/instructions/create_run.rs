@@ -20,7 +20,7 @@ pub struct CreateRunArgs {
     pub manifest_hash: [u8; 32],
     /// State root of the initial weights.
     pub genesis_root: [u8; 32],
-    /// May reverse a slash while the breaker holds.
+    /// May reverse a conviction that was appealed, or for which the breaker held.
     pub council: Pubkey,
     /// Parameters in force from the start.
     pub params: Params,

@@ -139,6 +139,8 @@ impl<'info> JoinRun<'info> {
             participant.admitted || !allowlist,
             CoordinatorError::NotAdmitted
         );
+        // The tickets of a former membership count for the new one, and leaving takes another.
+        participant.require_place(MAX_TICKETS)?;
         Ok(Box::new(participant))
     }
 

@@ -57,7 +57,7 @@ impl RoundContext<'_> {
         let (window, paid) = (round.reward_window, round.reward_paid);
         entry.redraw_probation(round.round);
         if round.withheld & target_bit != 0 {
-            return self.run.undo_withheld(entry, window, paid);
+            return self.run.undo_withheld(entry, round.round, window, paid);
         }
         self.run.undo_reward(entry, window, paid)
     }

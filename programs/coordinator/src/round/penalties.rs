@@ -48,3 +48,48 @@ pub fn jail(run: &Run, entry: &mut Entry, round: u64) -> Result<bool> {
     entry.change(Change::Jail);
     Ok(true)
 }
+
+/// Ends in `round` the jail that lasts until `until`, and no other.
+pub fn end_jail(entry: &mut Entry, until: u64, round: u64) {
+    if entry.jailed_until_round == until {
+        entry.jailed_until_round = until.min(round);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    fn jailed() -> (Box<Run>, Box<Entry>) {
+        let (mut run, mut entry) = (Box::new(Run::zeroed()), Box::new(Entry::zeroed()));
+        run.params.rounds_per_epoch = 4;
+        entry.change(Change::Join);
+        assert!(jail(&run, &mut entry, 7).unwrap());
+        assert_eq!(entry.jailed_until_round, 12);
+        (run, entry)
+    }
+
+    #[test]
+    fn a_reversal_ends_the_jail_that_its_conviction_began() {
+        let (_, mut entry) = jailed();
+        end_jail(&mut entry, 12, 9);
+        assert_eq!(entry.jailed_until_round, 9);
+    }
+
+    #[test]
+    fn a_reversal_ends_no_jail_that_began_elsewhere() {
+        for until in [0, 8] {
+            let (_, mut entry) = jailed();
+            end_jail(&mut entry, until, 9);
+            assert_eq!(entry.jailed_until_round, 12);
+        }
+    }
+
+    #[test]
+    fn a_jail_that_is_over_stays_over() {
+        let (_, mut entry) = jailed();
+        end_jail(&mut entry, 12, 20);
+        assert_eq!(entry.jailed_until_round, 12);
+    }
+}

@@ -34,6 +34,7 @@ struct Sum {
     jailed: u64,
     withheld: u64,
     probation: u64,
+    unpaid: u64,
 }
 
 impl RoundContext<'_> {
@@ -49,6 +50,7 @@ impl RoundContext<'_> {
         }
         self.round.withheld = sum.withheld;
         self.round.probation = sum.probation;
+        self.round.unpaid = sum.unpaid;
         let missed = |must: u64, acted: u64| {
             if terms.counts_misses {
                 must & !acted
@@ -109,22 +111,7 @@ fn settle_member(
     sum: &mut Sum,
 ) -> Result<()> {
     if round.included & bit != 0 {
-        let can_be_audited = can_be_audited(round.eligible, bit);
-        if can_be_audited && entry.is_on_probation() {
-            run.withhold_reward(entry, round.reward_paid)?;
-            sum.withheld |= bit;
-            if entry.choose_probation(round.round, run.params.ring) {
-                sum.probation |= bit;
-            }
-        } else {
-            let vested = run.credit_reward(entry, round.reward_window, round.reward_paid)?;
-            sum.vested = add(sum.vested, vested)?;
-        }
-        entry.last_included = round.round;
-        entry.included_total = add(entry.included_total, 1)?;
-        if can_be_audited {
-            entry.included_since_strike = add(entry.included_since_strike, 1)?;
-        }
+        reward_member(run, entry, round, bit, sum)?;
     }
     if (round.included | round.attested) & bit != 0 {
         entry.rounds_served = add(entry.rounds_served, 1)?;
@@ -140,6 +127,36 @@ fn settle_member(
         let fee = make_inactive(run, entry, round.round, misses.is_fined())?;
         sum.fees = add(sum.fees, fee)?;
         sum.inactivated |= bit;
+    }
+    Ok(())
+}
+
+/// Pays one included payload, or lets its reward wait for the end of a probation.
+fn reward_member(
+    run: &mut Run,
+    entry: &mut Entry,
+    round: &Round,
+    bit: u64,
+    sum: &mut Sum,
+) -> Result<()> {
+    let can_be_audited = can_be_audited(round.eligible, bit);
+    if !can_be_audited || !entry.is_on_probation() {
+        let vested = run.credit_reward(entry, round.reward_window, round.reward_paid)?;
+        sum.vested = add(sum.vested, vested)?;
+    } else if entry.is_gone() {
+        // The pool got what waited when the membership ended: nothing would return this one.
+        sum.unpaid |= bit;
+    } else {
+        run.withhold_reward(entry, round.reward_paid)?;
+        sum.withheld |= bit;
+        if entry.choose_probation(round.round, run.params.ring) {
+            sum.probation |= bit;
+        }
+    }
+    entry.last_included = round.round;
+    entry.included_total = add(entry.included_total, 1)?;
+    if can_be_audited {
+        entry.included_since_strike = add(entry.included_since_strike, 1)?;
     }
     Ok(())
 }
@@ -166,4 +183,59 @@ fn count_misses(entry: &mut Entry, round: &Round, bit: u64) -> Misses {
     entry.misses_in_row = misses.in_row;
     entry.deadline_misses_in_row = misses.deadline_in_row;
     misses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    const REWARD: u64 = 70;
+
+    /// A run and a closed round in which five members were seated, and the first was included.
+    fn closing() -> (Box<Run>, Box<Round>) {
+        let (mut run, mut round) = (Box::new(Run::zeroed()), Box::new(Round::zeroed()));
+        run.params.vesting_slots = 100;
+        run.params.ring = 16;
+        run.reward_pool = 1_000;
+        round.round = 8;
+        (round.eligible, round.included) = (0b11111, 1);
+        round.reward_paid = REWARD;
+        (run, round)
+    }
+
+    fn on_probation(status: Status) -> Box<Entry> {
+        let mut entry = Box::new(Entry::zeroed());
+        entry.status = status as u8;
+        entry.openings_fault_round = 7;
+        entry.begin_probation();
+        entry
+    }
+
+    /// Rewards one payload; returns the lamports that wait then, the pool, and the sums.
+    fn rewarded(status: Status) -> (u64, u64, Sum) {
+        let (mut run, round) = closing();
+        let (mut entry, mut sum) = (on_probation(status), Sum::default());
+        reward_member(&mut run, &mut entry, &round, 1, &mut sum).unwrap();
+        assert_eq!(run.liabilities().unwrap(), 1_000);
+        (entry.withheld, run.reward_pool, sum)
+    }
+
+    #[test]
+    fn the_reward_of_a_member_on_probation_waits() {
+        for status in [Status::Active, Status::Jailed] {
+            let (withheld, pool, sum) = rewarded(status);
+            assert_eq!((withheld, pool), (REWARD, 930));
+            assert_eq!((sum.withheld, sum.probation, sum.unpaid), (1, 1, 0));
+        }
+    }
+
+    #[test]
+    fn the_reward_of_one_on_probation_that_is_gone_stays_in_the_pool() {
+        for status in [Status::Left, Status::Barred] {
+            let (withheld, pool, sum) = rewarded(status);
+            assert_eq!((withheld, pool), (0, 1_000));
+            assert_eq!((sum.withheld, sum.probation, sum.unpaid), (0, 0, 1));
+        }
+    }
 }

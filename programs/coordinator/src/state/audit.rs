@@ -231,6 +231,9 @@ pub struct Audit {
     pub juror_fees: u64,
     /// `decided_round` of the target before this conviction, which a reversal restores; else NONE.
     pub decided_before: u64,
+    /// `jailed_until_round` that this conviction gave its target, or zero: a reversal ends that
+    /// jail, and no other.
+    pub jailed_until: u64,
     /// Last moments of commits that ended with somebody silent, on the run clock: of the first
     /// seats, of both extensions, of the jury.
     pub commit_ends: [u64; 4],

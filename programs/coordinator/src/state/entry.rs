@@ -62,7 +62,7 @@ pub struct Entry {
     pub status: u8,
     /// 1 trainer, 2 witness.
     pub roles: u8,
-    /// 1 leaving.
+    /// 1 leaving, 2 silent on a seat, 8 on probation.
     pub flags: u8,
     /// Strikes in all.
     pub strikes: u8,
@@ -98,6 +98,8 @@ pub struct Entry {
     pub openings_mark: u64,
     /// Rewards of the probation under way, which wait for its end.
     pub withheld: u64,
+    /// First round whose withheld reward may still be taken: the earlier ones went all together.
+    pub withheld_from: u64,
     /// Round of the audit that decides the probation, or NONE.
     pub probation_round: u64,
     /// Round under way at the last conviction of each kind, or NONE.
@@ -175,8 +177,8 @@ impl Entry {
 
     /// Whether the participant has left and nothing is owed to it here.
     pub fn is_spent(&self) -> Result<bool> {
-        let owed = self.stake > 0 || self.claimable > 0 || self.unvested()? > 0;
-        Ok(self.is_gone() && !owed && self.audits == 0)
+        let earned = self.claimable > 0 || self.unvested()? > 0 || self.withheld > 0;
+        Ok(self.is_gone() && self.stake == 0 && !earned && self.audits == 0)
     }
 
     /// Whether one that has left owes no seat and no jury any more: the longest case about a round
@@ -196,7 +198,7 @@ impl Entry {
         // No round and no audit names a participant that never was a member: its index is free at
         // once.
         let is_past = self.active_round == NONE || past <= round;
-        let is_clear = self.stake == 0 && self.audits == 0;
+        let is_clear = self.stake == 0 && self.withheld == 0 && self.audits == 0;
         self.is(Status::Empty) || (self.is_gone() && is_clear && is_past)
     }
 
@@ -259,6 +261,16 @@ mod tests {
         entry.audits = 1;
         assert!(!entry.is_free(100, 16) && !entry.is_spent().unwrap());
         entry.audits = 0;
+        assert!(entry.is_free(100, 16) && entry.is_spent().unwrap());
+    }
+
+    #[test]
+    fn an_index_at_which_a_reward_waits_is_not_given_away() {
+        let mut entry = joined();
+        entry.leave(10);
+        entry.withheld = 1;
+        assert!(!entry.is_free(100, 16) && !entry.is_spent().unwrap());
+        entry.withheld = 0;
         assert!(entry.is_free(100, 16) && entry.is_spent().unwrap());
     }
 

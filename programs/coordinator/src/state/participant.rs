@@ -165,9 +165,15 @@ impl Participant {
         self.tickets.iter().filter(|t| t.lamports > 0).count()
     }
 
+    /// Refuses with `TicketsFull` unless fewer than `max` tickets are in use.
+    pub fn require_place(&self, max: usize) -> Result<()> {
+        ensure!(self.num_tickets() < max, CoordinatorError::TicketsFull);
+        Ok(())
+    }
+
     /// Opens a ticket; `max` places may be in use afterwards, else `TicketsFull`.
     pub fn open_ticket(&mut self, ticket: Ticket, max: usize) -> Result<()> {
-        ensure!(self.num_tickets() < max, CoordinatorError::TicketsFull);
+        self.require_place(max)?;
         let place = self
             .tickets
             .iter_mut()
@@ -219,5 +225,33 @@ impl Participant {
             && (self.index == NO_INDEX || usize::from(self.index) < MAX_PARTICIPANTS);
         ensure!(sound, CoordinatorError::InvariantViolated);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ticket_is_kept_for_leaving() {
+        let key = Pubkey::new_from_array([1; 32]);
+        let mut participant = Participant::new(key, key, key, 255);
+        let ticket = Ticket {
+            lamports: 10,
+            matures_clock: 5,
+        };
+        for _ in 0..MAX_PARTIAL_TICKETS {
+            participant
+                .open_ticket(ticket, MAX_PARTIAL_TICKETS)
+                .unwrap();
+        }
+        assert!(participant
+            .open_ticket(ticket, MAX_PARTIAL_TICKETS)
+            .is_err());
+        assert!(participant.require_place(MAX_TICKETS).is_ok());
+        participant.open_ticket(ticket, MAX_TICKETS).unwrap();
+        assert!(participant.require_place(MAX_TICKETS).is_err());
+        participant.take_matured(5).unwrap();
+        assert!(participant.require_place(MAX_TICKETS).is_ok());
     }
 }

@@ -65,8 +65,17 @@ impl Run {
         Ok(())
     }
 
-    /// At most `lamports` that wait go back to the pool. Returns what was there.
-    pub fn return_withheld(&mut self, entry: &mut Entry, lamports: u64) -> Result<u64> {
+    /// All that waits goes back to the pool: an audit that follows takes none of it again. Returns
+    /// it.
+    pub fn return_withheld(&mut self, entry: &mut Entry) -> Result<u64> {
+        if entry.withheld > 0 {
+            entry.withheld_from = self.round;
+        }
+        self.take_withheld(entry, u64::MAX)
+    }
+
+    /// At most `lamports` that wait go to the pool. Returns what was there.
+    fn take_withheld(&mut self, entry: &mut Entry, lamports: u64) -> Result<u64> {
         let part = lamports.min(entry.withheld);
         entry.withheld = sub(entry.withheld, part)?;
         self.total_withheld = sub(self.total_withheld, part)?;
@@ -76,18 +85,25 @@ impl Run {
 
     /// All that waits is earned in the bucket of `window`. Returns it, and what vested by it.
     pub fn credit_withheld(&mut self, entry: &mut Entry, window: u64) -> Result<(u64, u64)> {
-        let lamports = self.return_withheld(entry, u64::MAX)?;
+        let lamports = self.take_withheld(entry, u64::MAX)?;
         Ok((lamports, self.credit_reward(entry, window, lamports)?))
     }
 
-    /// Takes back a reward of a round in which it was withheld: from what waits; once the probation
-    /// has ended, as any other. Returns what was there.
-    pub fn undo_withheld(&mut self, entry: &mut Entry, window: u64, lamports: u64) -> Result<u64> {
-        if entry.is_on_probation() {
-            self.return_withheld(entry, lamports)
-        } else {
-            self.undo_reward(entry, window, lamports)
+    /// Takes back the reward of round `number`, in which it was withheld: from what waits, and as
+    /// any other what was credited since. Nothing where it went back with all that waited. Returns
+    /// what was there.
+    pub fn undo_withheld(
+        &mut self,
+        entry: &mut Entry,
+        number: u64,
+        window: u64,
+        lamports: u64,
+    ) -> Result<u64> {
+        if number < entry.withheld_from {
+            return Ok(0);
         }
+        let part = self.take_withheld(entry, lamports)?;
+        add(part, self.undo_reward(entry, window, sub(lamports, part)?)?)
     }
 }
 
@@ -116,7 +132,7 @@ mod tests {
             (900, 100, 100)
         );
         assert_eq!(run.liabilities().unwrap(), 1_500);
-        assert_eq!(run.undo_withheld(&mut entry, 0, 30).unwrap(), 30);
+        assert_eq!(run.undo_withheld(&mut entry, 8, 0, 30).unwrap(), 30);
         assert_eq!(run.credit_withheld(&mut entry, 4).unwrap(), (70, 0));
         assert_eq!((entry.unvested().unwrap(), run.total_withheld), (70, 0));
         assert_eq!(run.liabilities().unwrap(), 1_500);
@@ -127,14 +143,38 @@ mod tests {
         let (mut run, mut entry) = on_probation();
         run.withhold_reward(&mut entry, 70).unwrap();
         run.credit_withheld(&mut entry, 4).unwrap();
-        assert_eq!(
-            run.undo_withheld(&mut entry, 3, 30).unwrap(),
-            0,
-            "it went back already"
-        );
-        entry.end_probation();
-        assert_eq!(run.undo_withheld(&mut entry, 3, 30).unwrap(), 30);
+        run.round = 9;
+        assert_eq!(run.return_withheld(&mut entry).unwrap(), 0, "nothing waits");
+        assert_eq!(run.undo_withheld(&mut entry, 8, 3, 30).unwrap(), 30);
         assert_eq!((entry.unvested().unwrap(), run.reward_pool), (40, 960));
+        entry.end_probation();
+        assert_eq!(run.undo_withheld(&mut entry, 9, 3, 30).unwrap(), 30);
+        assert_eq!((entry.unvested().unwrap(), run.reward_pool), (10, 990));
+    }
+
+    #[test]
+    fn a_reward_that_went_back_is_not_taken_out_of_that_of_a_later_round() {
+        let (mut run, mut entry) = on_probation();
+        run.withhold_reward(&mut entry, 70).unwrap();
+        run.round = 9;
+        assert_eq!(run.return_withheld(&mut entry).unwrap(), 70);
+        run.withhold_reward(&mut entry, 60).unwrap();
+        assert_eq!(run.undo_withheld(&mut entry, 8, 3, 70).unwrap(), 0);
+        assert_eq!((entry.withheld, run.reward_pool), (60, 940));
+        assert_eq!(run.undo_withheld(&mut entry, 9, 3, 60).unwrap(), 60);
+        assert_eq!((entry.withheld, run.reward_pool), (0, 1_000));
+    }
+
+    #[test]
+    fn a_reward_that_went_back_is_not_taken_out_of_stake_after_the_probation() {
+        let (mut run, mut entry) = on_probation();
+        run.withhold_reward(&mut entry, 70).unwrap();
+        run.round = 9;
+        run.return_withheld(&mut entry).unwrap();
+        entry.end_probation();
+        run.credit_withheld(&mut entry, 4).unwrap();
+        assert_eq!(run.undo_withheld(&mut entry, 8, 3, 70).unwrap(), 0);
+        assert_eq!((entry.stake, run.reward_pool), (500, 1_000));
     }
 
     #[test]

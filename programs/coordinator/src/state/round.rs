@@ -33,7 +33,7 @@ pub struct Round {
     /// PDA bump.
     pub bump: u8,
     /// 1 root-only, 2 closed, 4 void, 8 forced void, 16 and 32 Commit and Attest ran to the
-    /// deadline.
+    /// deadline, 64 sampled at twice the rate, for the seed before was lost.
     pub flags: u8,
     /// See `SeedStatus`.
     pub seed_status: u8,
@@ -97,7 +97,8 @@ pub struct Round {
     pub sampled: u64,
     /// Targets whose audit was opened.
     pub audited: u64,
-    /// Included payloads whose reward an audit took back.
+    /// Included payloads without a reward: an audit took it back, or their trainer was on probation
+    /// and gone at the close.
     pub unpaid: u64,
     /// Reward of an included payload at the open: the price of the round's audits and penalties.
     pub reward_price: u64,

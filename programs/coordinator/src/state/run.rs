@@ -35,7 +35,7 @@ pub struct Run {
     pub run_id: [u8; 32],
     /// Funds, pauses, changes parameters, admits.
     pub authority: Pubkey,
-    /// May reverse a slash while the breaker holds; nothing else.
+    /// May reverse a conviction that was appealed, or for which the breaker held; nothing else.
     pub council: Pubkey,
     /// Funds the pool and receives what is left over.
     pub funder: Pubkey,
