@@ -111,14 +111,14 @@ class Ranks:
         if not self.rank and here is not tensor:
             tensor.copy_(here)
 
-    def failed(self, *, has_failed: bool, seconds: float) -> list[int]:
-        """Return the ranks that failed, once every rank has said whether it did."""
-        said = torch.zeros(self.size, dtype=torch.int64)
-        said[self.rank] = has_failed
+    def told(self, word: int, seconds: float | None = None) -> list[int]:
+        """Return the word of each rank, once all have said theirs; `seconds` bounds this wait."""
+        words = torch.zeros(self.size, dtype=torch.int64)
+        words[self.rank] = word
         options = distributed.AllreduceOptions()
-        options.timeout = timedelta(seconds=seconds)
-        self._wait("allreduce", said, options)
-        return [rank for rank, one in enumerate(said.tolist()) if one]
+        options.timeout = self._patience if seconds is None else timedelta(seconds=seconds)
+        self._wait("allreduce", words, options)
+        return [int(one) for one in words.tolist()]
 
     def close(self) -> None:
         """End the ranks: rank 0 says so, if they are there. No exchange may be under way."""

@@ -5,12 +5,13 @@ and clips once. Never: a key, a chain, a store or a judgement outside rank 0.
 Next: `ranks.py` for the exchange itself; `docs/decisions/` for why weights are sent.
 
 Rank 0 sends its weights with every gradient. So the others have the same bits whatever moved them:
-a payload, a rewind, a healed tensor, a checkpoint. A rank that is lost costs no round: rank 0
-computes the whole batch itself, and goes on alone.
+a payload, a rewind, a healed tensor, a checkpoint. Where a rank is lost, rank 0 computes the whole
+batch itself, and goes on alone. Where a rank has no memory or sums that are not finite, it does so
+for this gradient.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import torch
@@ -22,16 +23,27 @@ from troth_client.model.device import Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
 from troth_client.runtime.memory import as_memory_error
-from troth_client.train.errors import RanksLostError
+from troth_client.train.errors import NonFiniteError, RanksLostError
 from troth_client.train.learner import OneDevice
 from troth_client.train.passes import Sums
 from troth_client.train.place import Place
 from troth_client.train.ranks import END, Ranks
-from troth_client.train.step import Gradient, as_tokens, clipped, summed
+from troth_client.train.step import Gradient, as_tokens, clipped, micro_nats, norm_of, summed
 from troth_coordinator.rules.config import RunConfig, TrainSection
 
 PREPARE: Final = 1
 GRADIENT: Final = 2
+
+DONE: Final = 0
+NO_MEMORY: Final = 1
+NOT_FINITE: Final = 2
+_REASONS: Final = {NO_MEMORY: "memory does not suffice", NOT_FINITE: "its sums are not finite"}
+"""The words of a rank on its own share."""
+
+LOST: Final = "ranks_lost"
+FAILED: Final = "rank_failed"
+Report = Callable[[str, str], None]
+"""Gets an event and the reason: all ranks are lost, or some failed in one gradient."""
 
 START_SECONDS: Final = 300.0
 """How long rank 0 waits until the others are there."""
@@ -54,7 +66,7 @@ def meet(place: Place) -> Ranks:
 
 
 class Leader:
-    """The learner of rank 0. `report` gets the reason once the other ranks are lost.
+    """The learner of rank 0.
 
     It waits for the others for `patience_seconds` and twice its own seconds.
     """
@@ -63,7 +75,7 @@ class Leader:
         self,
         alone: OneDevice,
         ranks: Ranks,
-        report: Callable[[str], None],
+        report: Report,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._alone = alone
@@ -80,7 +92,7 @@ class Leader:
                 ranks.order((PREPARE, len(text), 0))
                 ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
                 self._alone.prepare(model, config, device)
-                ranks.failed(has_failed=False, seconds=PREPARE_SECONDS)
+                ranks.told(DONE, PREPARE_SECONDS)
             except RanksLostError as error:
                 self._lose(error)
         if self._ranks is None:
@@ -89,19 +101,24 @@ class Leader:
     def gradient(
         self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
     ) -> Gradient:
-        """Compute with the others; alone where they are lost. Errors as in `step.py`."""
+        """Compute with the others; alone where one is lost or fails. Errors as in `step.py`."""
         if self._ranks is not None:
             tokens = as_tokens(model, batch, device)
             try:
                 found = self._together(self._ranks, model, tokens, train, device)
-                return clipped(model, found, train.clip_micro)
+                if found is not None:
+                    return clipped(model, found, train.clip_micro)
             except RanksLostError as error:
                 self._lose(error)
         return self._alone.gradient(model, batch, train, device)
 
     def _together(
         self, ranks: Ranks, model: Llama, tokens: Tensor, train: TrainSection, device: Device
-    ) -> Sums:
+    ) -> Sums | None:
+        """Return the sums of the batch; None where a rank failed and the others did not.
+
+        Raises RanksLostError; MemoryError where that is our own.
+        """
         ranks.order((GRADIENT, tokens.shape[0], tokens.shape[1]))
         ranks.share(tokens)
         for weight in weight_views(model).values():
@@ -109,16 +126,17 @@ class Leader:
         begun = time.monotonic()
         found = share_of(self._alone, ranks, model, (tokens, train), device)
         seconds = self._patience_seconds + 2 * (time.monotonic() - begun)
-        short = ranks.failed(has_failed=isinstance(found, MemoryError), seconds=seconds)
+        words = ranks.told(word_of(found), seconds)
         if isinstance(found, MemoryError):
             raise found
-        if short:
-            raise MemoryError(f"out of memory on rank {short[0]}")
+        if isinstance(found, NonFiniteError) or any(words):
+            self._report(FAILED, explained(words))
+            return None
         return added_up(ranks, found)
 
     def _lose(self, error: RanksLostError) -> None:
         self._ranks = None
-        self._report(str(error))
+        self._report(LOST, str(error))
 
 
 def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
@@ -137,7 +155,7 @@ def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
             config = RunConfig.model_validate_json(bytes(text.tolist()))
             model = Llama(config.model).to(device.torch)
             alone.prepare(model, config, device)
-            ranks.failed(has_failed=False, seconds=FOREVER_SECONDS)
+            ranks.told(DONE)
         elif model is not None:
             tokens = torch.empty((first, second), dtype=torch.int64, device=device.torch)
             _help(ranks, alone, model, (tokens, config.train), device)
@@ -155,9 +173,8 @@ def _help(
     for weight in weight_views(model).values():
         ranks.share(weight)
     found = share_of(alone, ranks, model, work, device)
-    is_short = isinstance(found, MemoryError)
-    failed = ranks.failed(has_failed=is_short, seconds=FOREVER_SECONDS)
-    if not failed and not isinstance(found, MemoryError):
+    words = ranks.told(word_of(found))
+    if isinstance(found, Sums) and not any(words):
         added_up(ranks, found)
 
 
@@ -167,10 +184,10 @@ def share_of(
     model: Llama,
     work: tuple[Tensor, TrainSection],
     device: Device,
-) -> Sums | MemoryError:
+) -> Sums | MemoryError | NonFiniteError:
     """Return the sums of this rank's sequences, divided by the predictions of the whole batch.
 
-    Memory that does not suffice is returned: the others wait for a word.
+    Errors are returned: the others wait for a word.
     """
     tokens, train = work
     first, last = (len(tokens) * (ranks.rank + i) // ranks.size for i in (0, 1))
@@ -179,9 +196,24 @@ def share_of(
     parts = torch.split(own, size) if len(own) else ()
     try:
         with as_memory_error():
-            return summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
-    except MemoryError as error:
+            found = summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
+            norm_of(found.gradients)
+            micro_nats(found.loss)
+            return found
+    except (MemoryError, NonFiniteError) as error:
         return error
+
+
+def word_of(found: Sums | MemoryError | NonFiniteError) -> int:
+    """Return what a rank says to the others about its share."""
+    if isinstance(found, Sums):
+        return DONE
+    return NO_MEMORY if isinstance(found, MemoryError) else NOT_FINITE
+
+
+def explained(words: Sequence[int]) -> str:
+    """Return which ranks failed, and why."""
+    return ", ".join(f"rank {rank}: {_REASONS[one]}" for rank, one in enumerate(words) if one)
 
 
 def added_up(ranks: Ranks, own: Sums) -> Sums:
