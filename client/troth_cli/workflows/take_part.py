@@ -37,7 +37,7 @@ from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
 from troth_client.train.ranks import Ranks
-from troth_client.train.team import meet
+from troth_client.train.team import meet, patience_of
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
@@ -55,9 +55,17 @@ def take_part(
 
     Raises as `join` does, and RanksError.
     """
-    place = request.training.place
-    with contextlib.nullcontext() if place is None else contextlib.closing(meet(place)) as ranks:
+    with _ranks(request, looked) as ranks:
         return _checked(request, session, listen, output, looked, ranks)
+
+
+def _ranks(request: JoinRequest, looked: Looked) -> contextlib.AbstractContextManager[Ranks | None]:
+    """Meet the other ranks, if there are any."""
+    place = request.training.place
+    if place is None:
+        return contextlib.nullcontext()
+    commit_seconds = looked.tempo.slot.seconds(looked.view.run.params.commit_slots)
+    return contextlib.closing(meet(place, patience_of(commit_seconds)))
 
 
 def _checked(  # as above, and the ranks

@@ -10,7 +10,6 @@ batch itself, and goes on alone. Where a rank has no memory or sums that are not
 for this gradient.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -48,40 +47,43 @@ Report = Callable[[str, str], None]
 START_SECONDS: Final = 300.0
 """How long rank 0 waits until the others are there."""
 PATIENCE_SECONDS: Final = 60.0
-"""How long rank 0 waits for the others in one exchange."""
+"""How long rank 0 waits for the others in one exchange, where no run bounds it."""
+LEAST_PATIENCE_SECONDS: Final = 1.0
+"""Less would take a busy machine for one that hangs."""
+PATIENCE_SHARE: Final = 0.25
+"""Rank 0 waits for that part of the Commit phase.
+
+It has its share behind it then, and computes the whole batch afterwards. Where that takes half of
+the phase at most, a rank that hangs costs no round.
+"""
 PREPARE_SECONDS: Final = 1800.0
 """How long rank 0 waits until the others have compiled."""
 FOREVER_SECONDS: Final = 10.0 * 365 * 24 * 3600
 """For the others: rounds may be far apart, and a rank 0 that dies closes its connections."""
 
 
-def meet(place: Place) -> Ranks:
+def patience_of(commit_seconds: float) -> float:
+    """Return how long rank 0 waits in one exchange, in a run with such a Commit phase."""
+    return max(LEAST_PATIENCE_SECONDS, PATIENCE_SHARE * commit_seconds)
+
+
+def meet(place: Place, patience_seconds: float = PATIENCE_SECONDS) -> Ranks:
     """Connect the ranks; rank 0 waits for the others with bounds, they for it without.
 
     Raises RanksError.
     """
     if place.rank:
         return Ranks.connect(place, FOREVER_SECONDS, FOREVER_SECONDS)
-    return Ranks.connect(place, START_SECONDS, PATIENCE_SECONDS)
+    return Ranks.connect(place, START_SECONDS, patience_seconds)
 
 
 class Leader:
-    """The learner of rank 0.
+    """The learner of rank 0."""
 
-    It waits for the others for `patience_seconds` and twice its own seconds.
-    """
-
-    def __init__(
-        self,
-        alone: OneDevice,
-        ranks: Ranks,
-        report: Report,
-        patience_seconds: float = PATIENCE_SECONDS,
-    ) -> None:
+    def __init__(self, alone: OneDevice, ranks: Ranks, report: Report) -> None:
         self._alone = alone
         self._ranks: Ranks | None = ranks
         self._report = report
-        self._patience_seconds = patience_seconds
 
     def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
         """Tell the others what they will compute, and get ready as they do."""
@@ -123,10 +125,8 @@ class Leader:
         ranks.share(tokens)
         for weight in weight_views(model).values():
             ranks.share(weight)
-        begun = time.monotonic()
         found = share_of(self._alone, ranks, model, (tokens, train), device)
-        seconds = self._patience_seconds + 2 * (time.monotonic() - begun)
-        words = ranks.told(word_of(found), seconds)
+        words = ranks.told(word_of(found))
         if isinstance(found, MemoryError):
             raise found
         if isinstance(found, NonFiniteError) or any(words):

@@ -30,7 +30,7 @@ from troth_client.train.learner import DEFAULT, OneDevice
 from troth_client.train.passes import eager_pass
 from troth_client.train.ranks import END, Ranks
 from troth_client.train.step import as_tokens, clipped, summed
-from troth_client.train.team import Leader, help_leader, meet
+from troth_client.train.team import Leader, help_leader, meet, patience_of
 
 PROCESSES = "each process imports torch"
 
@@ -47,10 +47,10 @@ def port():
 
 
 @contextlib.contextmanager
-def leading(model, ranks, patience_seconds=60.0):
+def leading(model, ranks):
     with contextlib.closing(ranks):
         lost = Reports()
-        leader = Leader(DEFAULT, ranks, lost, patience_seconds)
+        leader = Leader(DEFAULT, ranks, lost)
         leader.prepare(model, CONFIG, CPU)
         yield leader, lost
 
@@ -146,7 +146,7 @@ def test_after_a_killed_rank_the_round_is_finished_alone(model, port, tmp_path):
 def test_a_rank_that_stands_still_is_left_behind(model, port, tmp_path):
     with (
         helping(tmp_path, place(1, port)) as helper,
-        leading(model, Ranks.connect(place(0, port), 60, 1.0), 1.0) as (leader, lost),
+        leading(model, meet(place(0, port), 1.0)) as (leader, lost),
     ):
         helper.send_signal(signal.SIGSTOP)
         assert_same(of(leader, model), of(DEFAULT, model))
@@ -286,6 +286,12 @@ def test_a_gradient_that_is_not_finite_costs_no_rank(model, port):
         told.clear()
         assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
     assert told == []
+
+
+@pytest.mark.parametrize(("commit_seconds", "patience"), [(60.0, 15.0), (2.4, 1.0)])
+def test_rank_zero_waits_for_a_quarter_of_the_commit_phase(commit_seconds, patience):
+    """Its own share and the whole batch have room beside it: a half and a half of that."""
+    assert patience_of(commit_seconds) == patience
 
 
 def test_a_rank_that_never_comes_is_said_within_the_bound(port):
