@@ -3,7 +3,7 @@
     TrainError
     ├── BatchShapeError       a batch that the model cannot take
     ├── NonFiniteError        a loss or a gradient that is not a number
-    └── RanksError            processes that should compute together do not meet
+    └── RanksError            processes that should compute together do not meet, or one is too small
         └── RanksLostError    one of them ended, or does not answer in time
 
 Owns: the classes. Next: step.py and ranks.py raise them.
@@ -25,7 +25,7 @@ class NonFiniteError(TrainError):
 
 
 class RanksError(TrainError):
-    """The ranks of a participant cannot meet."""
+    """The ranks of a participant cannot meet, or one has no memory for the model."""
 
 
 class RanksLostError(RanksError):

@@ -21,8 +21,8 @@ from torch import Tensor
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
-from troth_client.runtime.memory import as_memory_error
-from troth_client.train.errors import NonFiniteError, RanksLostError
+from troth_client.runtime.memory import as_memory_error, first_line
+from troth_client.train.errors import NonFiniteError, RanksError, RanksLostError
 from troth_client.train.learner import OneDevice
 from troth_client.train.passes import Sums
 from troth_client.train.place import Place
@@ -86,7 +86,10 @@ class Leader:
         self._report = report
 
     def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
-        """Tell the others what they will compute, and get ready as they do."""
+        """Tell the others what they will compute, and get ready as they do.
+
+        Raises RanksError where one has no memory for the model: nothing is deposited yet.
+        """
         ranks = self._ranks
         if ranks is not None:
             try:
@@ -94,7 +97,9 @@ class Leader:
                 ranks.order((PREPARE, len(text), 0))
                 ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
                 self._alone.prepare(model, config, device)
-                ranks.told(DONE, PREPARE_SECONDS)
+                words = ranks.told(DONE, PREPARE_SECONDS)
+                if any(words):
+                    raise too_small(explained(words))
             except RanksLostError as error:
                 self._lose(error)
         if self._ranks is None:
@@ -142,8 +147,16 @@ class Leader:
 def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
     """Compute for rank 0 until it says that the end has come.
 
-    Raises RanksLostError where it ends without a word.
+    Raises RanksLostError where it ends without a word, RanksError where memory does not suffice.
     """
+    try:
+        with as_memory_error():
+            _follow(ranks, alone, device)
+    except MemoryError as error:
+        raise too_small(first_line(error)) from error
+
+
+def _follow(ranks: Ranks, alone: OneDevice, device: Device) -> None:
     config, model = RunConfig(), None
     while True:
         order, first, second = ranks.order()
@@ -153,12 +166,23 @@ def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
             text = torch.empty(first, dtype=torch.uint8)
             ranks.share(text)
             config = RunConfig.model_validate_json(bytes(text.tolist()))
-            model = Llama(config.model).to(device.torch)
-            alone.prepare(model, config, device)
-            ranks.told(DONE)
+            model = _ready(ranks, alone, config, device)
         elif model is not None:
             tokens = torch.empty((first, second), dtype=torch.int64, device=device.torch)
             _help(ranks, alone, model, (tokens, config.train), device)
+
+
+def _ready(ranks: Ranks, alone: OneDevice, config: RunConfig, device: Device) -> Llama:
+    """Return a model for the weights of rank 0, once it knows whether there is memory for one."""
+    try:
+        with as_memory_error():
+            model = Llama(config.model).to(device.torch)
+            alone.prepare(model, config, device)
+    except MemoryError:
+        ranks.told(NO_MEMORY)
+        raise
+    ranks.told(DONE)
+    return model
 
 
 def _help(
@@ -209,6 +233,15 @@ def word_of(found: Sums | MemoryError | NonFiniteError) -> int:
     if isinstance(found, Sums):
         return DONE
     return NO_MEMORY if isinstance(found, MemoryError) else NOT_FINITE
+
+
+def too_small(found: str) -> RanksError:
+    """Return the error of a rank that has no memory for the model."""
+    return RanksError(
+        "memory for the model on every rank",
+        found,
+        "Take a smaller --micro-batch, fewer ranks, or a machine with more memory.",
+    )
 
 
 def explained(words: Sequence[int]) -> str:

@@ -30,7 +30,7 @@ from troth_client.train.learner import DEFAULT, OneDevice
 from troth_client.train.passes import eager_pass
 from troth_client.train.ranks import END, Ranks
 from troth_client.train.step import as_tokens, clipped, summed
-from troth_client.train.team import Leader, help_leader, meet, patience_of
+from troth_client.train.team import GRADIENT, Leader, help_leader, meet, patience_of
 
 PROCESSES = "each process imports torch"
 
@@ -205,6 +205,38 @@ def test_ctrl_c_does_not_end_a_helper_before_its_rank_zero(model, port, tmp_path
             assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
             assert lost == []
         assert helper.wait(30) == 0, notes_of(tmp_path, 1)
+
+
+@pytest.mark.long(reason=PROCESSES)
+def test_a_helper_without_memory_for_the_model_is_told_before_the_first_round(
+    model, port, tmp_path
+):
+    """Nothing is deposited yet; later a rank that ends would end torchrun's other ranks as well."""
+    huge = CONFIG.model.model_copy(update={"vocab_size": 2**30, "hidden_size": 2**20})
+    config = CONFIG.model_copy(update={"model": huge})
+    with helping(tmp_path, place(1, port)) as helper:
+        with contextlib.closing(meet(place(0, port))) as ranks:
+            leader = Leader(DEFAULT, ranks, Reports())
+            with pytest.raises(RanksError, match="rank 1: memory does not suffice"):
+                leader.prepare(model, config, CPU)
+        assert helper.wait(30) == 1
+    notes = notes_of(tmp_path, 1)
+    assert "memory for the model on every rank" in notes
+    assert "--micro-batch" in notes
+
+
+def test_a_lack_of_memory_while_a_helper_receives_ends_it_with_advice(model, port):
+    def helps():
+        with contextlib.closing(meet(place(1, port))) as ranks:
+            help_leader(ranks, OneDevice(), CPU)
+
+    with ThreadPoolExecutor(1) as others:
+        helped = others.submit(helps)
+        with contextlib.closing(meet(place(0, port))) as ranks:
+            Leader(DEFAULT, ranks, Reports()).prepare(model, CONFIG, CPU)
+            ranks.order((GRADIENT, 1 << 40, 1 << 10))
+            with pytest.raises(RanksError, match="memory for the model on every rank"):
+                helped.result(30)
 
 
 @contextlib.contextmanager
