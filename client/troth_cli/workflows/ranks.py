@@ -6,6 +6,7 @@ Next: `troth_client/train/team.py` for what the ranks exchange.
 """
 
 import contextlib
+import os
 import signal
 from collections.abc import Mapping
 from typing import Final
@@ -55,7 +56,29 @@ def _number(environment: Mapping[str, str], name: str) -> int:
     return int(value)
 
 
-def threads_of(place: Place | None, asked: int | None, num_cores: int | None) -> int | None:
+def refuse_ranks(environment: Mapping[str, str]) -> None:
+    """Raise InputError under torchrun: whoever computes no payloads is one process.
+
+    Each rank would take part by itself, all with one key.
+    """
+    place = place_of(environment)
+    if place is not None:
+        raise InputError(
+            "one process, which trains nothing",
+            f"rank {place.rank} of {place.size}",
+            "Start it without torchrun: a verdict is computed on one device.",
+            "RANK",
+        )
+
+
+def num_cores() -> int | None:
+    """Return how many cores this process may use; None where the system does not say."""
+    if hasattr(os, "sched_getaffinity"):  # less than the machine's in a container
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def threads_of(place: Place | None, asked: int | None, cores: int | None) -> int | None:
     """Return how many threads to compute with: as many as asked for; None for PyTorch's own number.
 
     torchrun leaves one thread to each rank. Without an answer of the user a rank takes its share of
@@ -63,7 +86,7 @@ def threads_of(place: Place | None, asked: int | None, num_cores: int | None) ->
     """
     if asked is not None or place is None:
         return asked
-    return max(1, (num_cores or 1) // place.size)
+    return max(1, (cores or 1) // place.size)
 
 
 def device_of(place: Place, asked: str, *, has_cuda: bool) -> str:
@@ -75,8 +98,6 @@ def help_rank_zero(
     place: Place, training: Training, device: str, num_threads: int | None, output: Output
 ) -> None:
     """Compute for rank 0 until it ends. Raises RanksError, RanksLostError, DeviceError."""
-    # The terminal sends Ctrl-C to all ranks; rank 0 ends its round first and says when to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with output.loading():
         import torch
 
@@ -92,4 +113,8 @@ def help_rank_zero(
     output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
     one_pass = pass_of(EventLines(output), compiles=training.compiles)
     with contextlib.closing(meet(place)) as ranks:
+        # torchrun passes both on to every rank, and systemd sends SIGTERM to every process. Rank 0
+        # ends its round first and says when to end; before they met, nobody would say so.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         help_leader(ranks, OneDevice(one_pass), chosen)

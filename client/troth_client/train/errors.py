@@ -3,7 +3,7 @@
     TrainError
     ├── BatchShapeError       a batch that the model cannot take
     ├── NonFiniteError        a loss or a gradient that is not a number
-    └── RanksError            processes that should compute together do not meet, or one is too small
+    └── RanksError            processes that should compute together do not meet
         └── RanksLostError    one of them ended, or does not answer in time
 
 Owns: the classes. Next: step.py and ranks.py raise them.

@@ -198,10 +198,13 @@ def test_when_rank_zero_is_killed_the_others_end(port, tmp_path):
 
 
 @pytest.mark.long(reason=PROCESSES)
-def test_ctrl_c_does_not_end_a_helper_before_its_rank_zero(model, port, tmp_path):
+@pytest.mark.parametrize("stops", [signal.SIGINT, signal.SIGTERM])
+def test_what_stops_all_processes_does_not_end_a_helper_before_its_rank_zero(
+    model, port, tmp_path, stops
+):
     with helping(tmp_path, place(1, port)) as helper:
         with leading(model, meet(place(0, port))) as (leader, lost):
-            helper.send_signal(signal.SIGINT)
+            helper.send_signal(stops)
             assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
             assert lost == []
         assert helper.wait(30) == 0, notes_of(tmp_path, 1)
