@@ -23,7 +23,7 @@ from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
 from troth_cli.workflows.join import Joined, stop_if_refused
-from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
@@ -140,7 +140,15 @@ def _candidate(
         measured=measured,
         reach=_reach(request, listen, looked),
         is_member=looked.is_member,
+        slower_by=slower_by(request.training),
     )
+
+
+def slower_by(training: Training) -> str:
+    """Return how a payload is measured otherwise than it will be made."""
+    alone = "by rank 0 alone" if training.place is not None else ""
+    eager = "without --compile" if training.compiles else ""
+    return ", ".join(filter(None, (alone, eager)))
 
 
 def _reach(
