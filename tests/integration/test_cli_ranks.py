@@ -19,8 +19,8 @@ from support.waiting import wait_for
 from troth_cli.errors import InputError
 from troth_cli.workflows.ranks import device_of, num_cores, place_of, threads_of
 
-PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
-PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
+PATIENT = ("chain.commit_slots=1200", "chain.attest_slots=800", "chain.warmup_slots=800")
+PATIENT += ("chain.vesting_slots=30000", "chain.unbond_slots=30000")
 UNSAMPLED = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
 
 
@@ -81,7 +81,10 @@ def events_of(bench, name):
 @pytest.mark.skipif(sys.platform != "linux", reason="finds a rank in /proc")
 @pytest.mark.parametrize("is_killed", [False, True], ids=["to the end", "a rank is killed"])
 def test_a_run_under_torchrun(bench, torchrun, is_killed):
-    """A killed rank ends all others, as torchrun does it; the stake stays, and one goes on."""
+    """A killed rank ends all others, as torchrun does it, if need be after 30 seconds.
+
+    Rounds are shorter than that here. The stake stays, and one goes on.
+    """
     run = bench.create(*PATIENT, *UNSAMPLED, "schedule.rounds=5", "schedule.warmup_rounds=0")
     ranks = torchrun(bench.join_arguments(run, "a"))
     with processes(bench) as begin:

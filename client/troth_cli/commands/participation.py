@@ -147,7 +147,7 @@ class WitnessOptions(WithArchive):
             metavar="N",
             min=1,
             max=MAX_THREADS,
-            help="Threads to compute with; else all, or under torchrun a rank's share of them.",
+            help="Threads to compute with; else all, or with several ranks a share of them.",
         ),
     ] = None
     micro_batch: MicroBatch = None
@@ -218,6 +218,15 @@ class JoinOptions(WitnessOptions):
             " training goes on without.",
         ),
     ] = False
+    ranks: Annotated[
+        int,
+        typer.Option(
+            "--ranks",
+            metavar="N",
+            min=1,
+            help="Compute each payload with N processes, each on the GPU of its number.",
+        ),
+    ] = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -236,8 +245,9 @@ def join(options: JoinOptions, output: Output) -> None:
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
 
-    Several GPUs of this machine compute one payload under torchrun --nproc-per-node N -m troth_cli
-    join RUN: rank 0 takes part, the others compute for it.
+    Several GPUs of this machine compute one payload with --ranks N: this process takes part, and
+    N-1 others that it starts compute for it. Where one of them ends, it goes on alone. torchrun
+    --nproc-per-node N -m troth_cli join RUN does the same, but ends all when one ends.
 
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
@@ -251,8 +261,8 @@ def join(options: JoinOptions, output: Output) -> None:
     )
 
     if options.role == "witness":
-        refuse_ranks(os.environ)
-    place = place_of(os.environ)
+        refuse_ranks(os.environ, options.ranks)
+    place = place_of(os.environ, options.ranks)
     training = Training(options.compiles, options.micro_batch, place)
     options = replace(options, threads=threads_of(place, options.threads, num_cores()))
     if place is not None and place.rank:

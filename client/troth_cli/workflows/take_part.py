@@ -22,6 +22,7 @@ from troth_cli.view.output import Output
 from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
+from troth_cli.workflows.helpers import helped
 from troth_cli.workflows.join import Joined, stop_if_refused
 from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
@@ -59,13 +60,16 @@ def take_part(
         return _checked(request, session, listen, output, looked, ranks)
 
 
-def _ranks(request: JoinRequest, looked: Looked) -> contextlib.AbstractContextManager[Ranks | None]:
+@contextlib.contextmanager
+def _ranks(request: JoinRequest, looked: Looked) -> Iterator[Ranks | None]:
     """Meet the other ranks, if there are any."""
     place = request.training.place
     if place is None:
-        return contextlib.nullcontext()
+        yield None
+        return
     commit_seconds = looked.tempo.slot.seconds(looked.view.run.params.commit_slots)
-    return contextlib.closing(meet(place, patience_of(commit_seconds)))
+    with helped(place) as at, contextlib.closing(meet(at, patience_of(commit_seconds))) as ranks:
+        yield ranks
 
 
 def _checked(  # as above, and the ranks
