@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import torch
 from torch import Tensor
@@ -80,7 +80,7 @@ def row(name: str, sequences: int, turns: int) -> str:
     both: list[float] = []
     exchange: list[float] = []
     with helped() as ranks:
-        leader = Leader(DEFAULT, ranks, sys.exit)
+        leader = Leader(DEFAULT, ranks, stop)
         leader.prepare(model, config, CPU)
         for turn in range(turns + 1):
             began = time.perf_counter()
@@ -108,6 +108,11 @@ def helped() -> Iterator[TimedRanks]:
         with contextlib.closing(ranks):
             yield ranks
         helper.wait(60)
+
+
+def stop(event: str, reason: str) -> NoReturn:
+    """End: a rank that fails makes the figures worthless."""
+    sys.exit(f"{event}: {reason}")
 
 
 def place(rank: int, port: int) -> Place:

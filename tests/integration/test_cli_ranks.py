@@ -17,10 +17,10 @@ from support.reader import free_port
 from support.waiting import wait_for
 
 from troth_cli.errors import InputError
-from troth_cli.workflows.ranks import device_of, place_of, threads_of
+from troth_cli.workflows.ranks import device_of, num_cores, place_of, threads_of
 
-PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
-PATIENT += ("chain.vesting_slots=9000", "chain.unbond_slots=9000")
+PATIENT = ("chain.commit_slots=1200", "chain.attest_slots=800", "chain.warmup_slots=800")
+PATIENT += ("chain.vesting_slots=30000", "chain.unbond_slots=30000")
 UNSAMPLED = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
 
 
@@ -81,7 +81,10 @@ def events_of(bench, name):
 @pytest.mark.skipif(sys.platform != "linux", reason="finds a rank in /proc")
 @pytest.mark.parametrize("is_killed", [False, True], ids=["to the end", "a rank is killed"])
 def test_a_run_under_torchrun(bench, torchrun, is_killed):
-    """A killed rank ends all others, as torchrun does it; the stake stays, and one goes on."""
+    """A killed rank ends all others, as torchrun does it, if need be after 30 seconds.
+
+    Rounds are shorter than that here. The stake stays, and one goes on.
+    """
     run = bench.create(*PATIENT, *UNSAMPLED, "schedule.rounds=5", "schedule.warmup_rounds=0")
     ranks = torchrun(bench.join_arguments(run, "a"))
     with processes(bench) as begin:
@@ -103,7 +106,7 @@ def test_a_run_under_torchrun(bench, torchrun, is_killed):
         other_code, other_values = other.end()
     assert other_code == 0
     assert values["root"] == other_values["root"]
-    num_threads = max(1, os.cpu_count() // 2)
+    num_threads = max(1, num_cores() // 2)
     assert f'"threads":{num_threads},"ranks":2' in events_of(bench, "a")
     assert ('"event":"ranks_lost"' in events_of(bench, "a")) <= is_killed
 
@@ -157,20 +160,46 @@ def test_a_rank_without_a_gpu_of_its_own_is_refused_with_its_name(capsys, monkey
     for name, value in variables(place(number, 29_500, number + 1)).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with interrupts_as_before():
-        error = Cli(capsys).refused("join", RUN, "--key", "of-rank-zero.json", *device)
+    error = Cli(capsys).refused("join", RUN, "--key", "of-rank-zero.json", *device)
     assert error["kind"] == "DeviceError"
     assert error["expected"] == f"the device 'cuda:{number}'"
 
 
-@contextlib.contextmanager
-def interrupts_as_before():
-    """A helping rank ignores Ctrl-C to its end; these tests go on."""
-    handler = signal.getsignal(signal.SIGINT)
+@pytest.mark.cuda
+def test_a_rank_takes_the_device_of_the_config_as_rank_zero_does(capsys, monkeypatch, tmp_path):
+    """Here one that no machine has, so that the refusal names it."""
+    config = tmp_path / "run.toml"
+    config.write_text("[hints]\ndevice = 'cuda:99'\n")
+    for name, value in variables(place(1, 29_500)).items():
+        monkeypatch.setenv(name, value)
+    arguments = ("join", RUN, "--key", "of-rank-zero.json", "--config", config)
+    error = Cli(capsys).refused(*arguments)
+    assert error["kind"] == "DeviceError"
+    assert error["expected"] == "the device 'cuda:99'"
+
+
+@pytest.mark.parametrize("command", [("witness",), ("join", "--role", "witness")], ids=" ".join)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_whoever_trains_nothing_is_refused_under_torchrun(capsys, monkeypatch, command, rank):
+    """Each rank was a witness of its own, all with one key."""
+    for name, value in variables(place(rank, 29_500)).items():
+        monkeypatch.setenv(name, value)
+    error = Cli(capsys).refused(*command, RUN, "--key", "none.json")
+    assert error["kind"] == "InputError"
+    assert error["found"] == f"rank {rank} of 2"
+    assert "without torchrun" in error["next_step"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not say")
+def test_the_cores_are_those_that_this_process_may_use():
+    """As in a container that has a few of the machine's."""
+    usable = os.sched_getaffinity(0)
+    assert num_cores() == len(usable)
+    os.sched_setaffinity(0, {min(usable)})
     try:
-        yield
+        assert num_cores() == 1
     finally:
-        signal.signal(signal.SIGINT, handler)
+        os.sched_setaffinity(0, usable)
 
 
 @pytest.mark.parametrize("asked", [None, 4])

@@ -7,6 +7,7 @@ Never: knows how a kind computes. Next: the tests of each kind in `tests/unit/co
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest

@@ -16,6 +16,13 @@ from troth_client.train.place import Place
 RUN = "1" * 32
 
 
+class Reports(list[str]):
+    """The reports of a rank 0, as `event: reason`."""
+
+    def __call__(self, event: str, reason: str) -> None:
+        self.append(f"{event}: {reason}")
+
+
 def place(rank: int, port: int, size: int = 2) -> Place:
     """The place of a rank on this machine; rank 0 hosts the store."""
     return Place(rank, size, rank, "127.0.0.1", port)

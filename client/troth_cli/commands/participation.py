@@ -13,17 +13,14 @@ import typer
 
 from troth_cli.commands.archive_options import WithArchive
 from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, MicroBatch, command
-from troth_cli.view.amounts import address_of_run, lamports, sol
+from troth_cli.view.amounts import address_of_run, lamports
 from troth_cli.view.output import Facts, Grid, Output
 from troth_coordinator.chain.priority import DEFAULT_POLICY
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from troth_cli.view.output import Json
     from troth_cli.workflows.join_request import JoinRequest, Training
     from troth_client.participant.ending import ParticipantEnd
-    from troth_client.telemetry.duties import Duties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +147,7 @@ class WitnessOptions(WithArchive):
             metavar="N",
             min=1,
             max=MAX_THREADS,
-            help="Threads to compute with; else all, or under torchrun a rank's share of them.",
+            help="Threads to compute with; else all, or with several ranks a share of them.",
         ),
     ] = None
     micro_batch: MicroBatch = None
@@ -221,6 +218,15 @@ class JoinOptions(WitnessOptions):
             " training goes on without.",
         ),
     ] = False
+    ranks: Annotated[
+        int,
+        typer.Option(
+            "--ranks",
+            metavar="N",
+            min=1,
+            help="Compute each payload with N processes, each on the GPU of its number.",
+        ),
+    ] = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -239,19 +245,28 @@ def join(options: JoinOptions, output: Output) -> None:
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
 
-    Several GPUs of this machine compute one payload under torchrun --nproc-per-node N -m troth_cli
-    join RUN: rank 0 takes part, the others compute for it.
+    Several GPUs of this machine compute one payload with --ranks N: this process takes part, and
+    N-1 others that it starts compute for it. Where one of them ends, it goes on alone. torchrun
+    --nproc-per-node N -m troth_cli join RUN does the same, but ends all when one ends.
 
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
     from troth_cli.workflows.join_request import Training
-    from troth_cli.workflows.ranks import help_rank_zero, place_of, threads_of
+    from troth_cli.workflows.ranks import (
+        help_rank_zero,
+        num_cores,
+        place_of,
+        refuse_ranks,
+        threads_of,
+    )
 
-    place = place_of(os.environ)
+    if options.role == "witness":
+        refuse_ranks(os.environ, options.ranks)
+    place = place_of(os.environ, options.ranks)
     training = Training(options.compiles, options.micro_batch, place)
-    options = replace(options, threads=threads_of(place, options.threads, os.cpu_count()))
+    options = replace(options, threads=threads_of(place, options.threads, num_cores()))
     if place is not None and place.rank:
-        help_rank_zero(place, training, options.device or "auto", options.threads, output)
+        help_rank_zero(place, training, _device(options), options.threads, output)
         return
     _take_part(options, options.role, output, training)
 
@@ -262,7 +277,9 @@ def witness(options: WitnessOptions, output: Output) -> None:
     Otherwise as join. At the end it prints its checks, findings and earnings.
     """
     from troth_cli.workflows.join_request import Training
+    from troth_cli.workflows.ranks import refuse_ranks
 
+    refuse_ranks(os.environ)
     _take_part(options, "witness", output, Training(microbatch_sequences=options.micro_batch))
 
 
@@ -306,7 +323,7 @@ def _request(
         state=state,
         owner=owner,
         role=role,
-        device=options.device or settings.hints.device,
+        device=_device(options),
         listen=options.listen,
         endpoint=options.endpoint,
         session_lamports=lamports(options.session_sol, "--session-sol"),
@@ -340,6 +357,13 @@ def _request(
     )
 
 
+def _device(options: WitnessOptions) -> str:
+    """Return the device that was asked for, or else the one of the config."""
+    from troth_cli.settings import run_settings
+
+    return options.device or run_settings(options.config).hints.device
+
+
 def _print_end(
     end: "ParticipantEnd",
     request: "JoinRequest",
@@ -360,27 +384,10 @@ def _print_end(
     blocks: list[Facts | Grid] = [Facts.of(shown)]
     values: dict[str, object] = {**shown, "checks": checks}
     if role != "trainer":
+        from troth_cli.view.duties import duty_blocks
         from troth_cli.workflows.kept_duties import duties_of
 
         duties = duties_of(request.state)
         values["duties"] = duties.to_json()
-        blocks += _duty_blocks(duties)
+        blocks += duty_blocks(duties)
     output.result(values, *blocks)
-
-
-def _duty_blocks(duties: "Duties") -> list[Facts | Grid]:
-    rows: list[tuple[str, object]] = [
-        ("audits judged", _counted(duties.verdicts)),
-        ("cases judged", _counted(duties.votes)),
-        ("time for it", f"{duties.judging_seconds:.1f} s"),
-        ("rewards", f"{sol(duties.rewards)}, vested or not, not yet claimed"),
-    ]
-    columns = ("round", "target", "verdict", "reason")
-    found = [[event.get(name, "") for name in columns] for event in duties.findings]
-    blocks: list[Facts | Grid] = [Facts(rows, "as a witness")]
-    return [*blocks, Grid(columns, found, "found")] if found else blocks
-
-
-def _counted(verdicts: "Counter[str]") -> str:
-    by_kind = ", ".join(f"{count} {name.lower()}" for name, count in sorted(verdicts.items()))
-    return f"{sum(verdicts.values())} ({by_kind})" if by_kind else "none"

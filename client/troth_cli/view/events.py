@@ -16,6 +16,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "joined",
         "compile_failed",
         "ranks_lost",
+        "rank_failed",
         "out_of_memory",
         "judge_out_of_memory",
         "rpc_trouble",

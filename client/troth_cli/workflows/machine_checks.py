@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from troth_attestation.verdict import VerdictKind
-from troth_cli.slot_time import SlotTime
 from troth_cli.view.amounts import sol
 from troth_cli.workflows.checks import Check, CheckResult, Level, Registry, refusal, untested
 from troth_cli.workflows.disk import check_disk
@@ -40,7 +39,8 @@ Measurement = Measured | ClientError | None
 class Candidate:
     """A machine that may take part in a run.
 
-    `measured` is the error where that failed, None where nobody measured.
+    `measured` is the error where that failed, None where nobody measured. `slower_by` says what the
+    measured payload lacked beside those of the run: other ranks, compiled kernels.
     """
 
     state: Path
@@ -51,6 +51,7 @@ class Candidate:
     measured: Measurement
     reach: Callable[[], Awaitable[bool | None]]
     is_member: bool = False
+    slower_by: str = ""
 
     @property
     def earnings(self) -> Earnings:
@@ -155,7 +156,7 @@ def check_commit(candidate: Candidate, found: Measured) -> CheckResult:
     if not candidate.role & Role.TRAINER:
         return untested("a witness sends no payload")
     slots = candidate.view.run.params.commit_slots
-    return _within("a payload", found.payload_seconds, candidate.tempo.slot, slots)
+    return _within("a payload", (found.payload_seconds, 0.0), candidate, slots)
 
 
 @when_measured
@@ -163,11 +164,11 @@ def check_verdict(candidate: Candidate, found: Measured) -> CheckResult:
     """Compare a judgement with the window for verdicts, while this machine may be training."""
     if not candidate.role & Role.WITNESS:
         return untested("a trainer takes no seat")
-    what, seconds = "a judgement", found.judgement_seconds
+    what, payload = "a judgement", 0.0
     if candidate.role & Role.TRAINER:
-        what, seconds = "a judgement after a payload", seconds + found.payload_seconds
+        what, payload = "a judgement after a payload", found.payload_seconds
     slots = candidate.view.run.params.verdict_commit_slots
-    return _within(what, seconds, candidate.tempo.slot, slots)
+    return _within(what, (payload, found.judgement_seconds), candidate, slots)
 
 
 @when_measured
@@ -176,18 +177,18 @@ def check_jury(candidate: Candidate, found: Measured) -> CheckResult:
     if not candidate.role & Role.WITNESS:
         return untested("a trainer sits in no jury")
     slots = candidate.view.run.params.jury_commit_slots
-    return _within("a juror's gradient", found.jury_seconds, candidate.tempo.slot, slots)
+    return _within("a juror's gradient", (0.0, found.jury_seconds), candidate, slots)
 
 
 @when_measured
 def check_load(candidate: Candidate, found: Measured) -> CheckResult:
     """Compare the work of an average round with the length of a round."""
     seats = float(candidate.earnings.seats)
-    work = found.payload_seconds if candidate.role & Role.TRAINER else 0.0
-    work += seats * found.judgement_seconds
+    payload = found.payload_seconds if candidate.role & Role.TRAINER else 0.0
     params = candidate.view.run.params
     slots = params.commit_slots + params.attest_slots
-    return _within(f"a round with {seats:.2g} judgements", work, candidate.tempo.slot, slots)
+    work = (payload, seats * found.judgement_seconds)
+    return _within(f"a round with {seats:.2g} judgements", work, candidate, slots)
 
 
 async def check_reach(candidate: Candidate) -> CheckResult:
@@ -217,16 +218,25 @@ async def check_pay(candidate: Candidate) -> CheckResult:
     )
 
 
-def _within(what: str, seconds: float, slot_time: SlotTime, slots: int) -> CheckResult:
-    """Compare seconds with a window of slots."""
-    window = slot_time.seconds(slots)
+def _within(what: str, work: tuple[float, float], candidate: Candidate, slots: int) -> CheckResult:
+    """Compare the seconds of a payload and of other work with a window of slots.
+
+    A payload that was measured slower than it will be refuses nobody.
+    """
+    window = candidate.tempo.slot.seconds(slots)
+    payload, other = work
+    seconds = payload + other
     values = {"seconds": seconds, "window_seconds": window}
-    found = f"{what} takes {seconds:.3g} s"
+    slower_by = candidate.slower_by if payload else ""
+    found = f"{what} takes {seconds:.3g} s{slower_by and f' {slower_by}'}"
     needed = f"{window:.3g} s ({slots} slots)"
     if HALF * seconds <= window:
         return CheckResult(Level.OK, found, needed, values=values)
     if seconds <= window:
         advice = "It leaves little time: run nothing else on this machine."
+        return CheckResult(Level.WARNING, found, needed, advice, values=values)
+    if slower_by and other <= window:
+        advice = "Nobody measured the payloads that it will make: they must be as much faster."
         return CheckResult(Level.WARNING, found, needed, advice, values=values)
     return CheckResult(
         Level.REFUSED,

@@ -22,8 +22,9 @@ from troth_cli.view.output import Output
 from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import run_checks
+from troth_cli.workflows.helpers import helped
 from troth_cli.workflows.join import Joined, stop_if_refused
-from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
@@ -37,7 +38,7 @@ from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
 from troth_client.train.ranks import Ranks
-from troth_client.train.team import meet
+from troth_client.train.team import meet, patience_of
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
@@ -55,9 +56,20 @@ def take_part(
 
     Raises as `join` does, and RanksError.
     """
-    place = request.training.place
-    with contextlib.nullcontext() if place is None else contextlib.closing(meet(place)) as ranks:
+    with _ranks(request, looked) as ranks:
         return _checked(request, session, listen, output, looked, ranks)
+
+
+@contextlib.contextmanager
+def _ranks(request: JoinRequest, looked: Looked) -> Iterator[Ranks | None]:
+    """Meet the other ranks, if there are any."""
+    place = request.training.place
+    if place is None:
+        yield None
+        return
+    commit_seconds = looked.tempo.slot.seconds(looked.view.run.params.commit_slots)
+    with helped(place) as at, contextlib.closing(meet(at, patience_of(commit_seconds))) as ranks:
+        yield ranks
 
 
 def _checked(  # as above, and the ranks
@@ -132,7 +144,15 @@ def _candidate(
         measured=measured,
         reach=_reach(request, listen, looked),
         is_member=looked.is_member,
+        slower_by=slower_by(request.training),
     )
+
+
+def slower_by(training: Training) -> str:
+    """Return how a payload is measured otherwise than it will be made."""
+    alone = "by rank 0 alone" if training.place is not None else ""
+    eager = "without --compile" if training.compiles else ""
+    return ", ".join(filter(None, (alone, eager)))
 
 
 def _reach(

@@ -11,7 +11,7 @@ from troth_client.train.compiled import CompiledPass
 from troth_client.train.learner import DEFAULT, Learner, OneDevice
 from troth_client.train.passes import Pass, eager_pass
 from troth_client.train.ranks import Ranks
-from troth_client.train.team import Leader
+from troth_client.train.team import FAILED, Leader
 from troth_coordinator.rules.view import Role
 
 
@@ -24,13 +24,17 @@ def learner_of(
     alone = OneDevice(pass_of(events, compiles=settings.compiles))
     if ranks is None:
         return alone
-    return Leader(alone, ranks, partial(_report, events, "ranks_lost", "on one device"))
+    return Leader(alone, ranks, partial(_report_ranks, events))
 
 
 def pass_of(events: EventSink, *, compiles: bool) -> Pass:
     """Return the compiled pass or the eager one."""
     report = partial(_report, events, "compile_failed", "without --compile")
     return CompiledPass(report) if compiles else eager_pass
+
+
+def _report_ranks(events: EventSink, event: str, reason: str) -> None:
+    _report(events, event, "on one device" + " in this round" * (event == FAILED), reason)
 
 
 def _report(events: EventSink, event: str, goes_on: str, reason: str) -> None:

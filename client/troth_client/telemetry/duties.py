@@ -1,7 +1,7 @@
 """The checks, findings and earnings of a witness, as its own events show them.
 
 Owns: the sums over one participant's log. Never: reads a file or the chain.
-Next: `troth_cli/commands/participation.py`, which prints it when `troth witness` ends.
+Next: `troth_cli/view/duties.py`, which prints it when `troth witness` ends.
 """
 
 from collections import Counter

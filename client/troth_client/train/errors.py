@@ -29,7 +29,7 @@ class NonFiniteError(TrainError):
 
 
 class RanksError(TrainError):
-    """The ranks of a participant cannot meet."""
+    """The ranks of a participant cannot meet, or one has no memory for the model."""
 
 
 class RanksLostError(RanksError):

@@ -5,6 +5,7 @@ Next: `ranks.py`, which connects them.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,12 +14,14 @@ class Place:
 
     `local` is the number on this machine, which picks a GPU. `host` and `port` are those of the
     store; rank 0 hosts it unless `launcher_hosts`. `attempt` keeps an earlier start apart.
+    Ranks that rank 0 starts itself need no store: it tells them the `folder` in which they meet.
     """
 
     rank: int
     size: int
     local: int
-    host: str
-    port: int
+    host: str = ""
+    port: int = 0
     launcher_hosts: bool = False
     attempt: str = "0"
+    folder: Path | None = None

@@ -69,24 +69,19 @@ class Ranks:
         Raises RanksError.
         """
         patience = timedelta(seconds=seconds)
-        is_master = place.rank == 0 and not place.launcher_hosts
         parts: Any = distributed  # its type stubs leave these names out
         options = parts.ProcessGroupGloo._Options()
         options._devices = [parts.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
         options._timeout = patience
         try:
-            store = parts.TCPStore(
-                place.host, place.port, place.size, is_master, patience, wait_for_workers=False
-            )
-            names = parts.PrefixStore(f"troth-{place.attempt}", store)
-            with _meeting(names, place) as folder:
+            with _meeting(place, patience) as folder:
                 inside = parts.FileStore(str(folder / "ranks"), place.size)
                 inside.set_timeout(patience)
                 group = parts.ProcessGroupGloo(inside, place.rank, place.size, options)
                 group.barrier().wait()  # once all have met, nobody needs the folder
         except RuntimeError as error:
             raise RanksError(
-                f"{place.size} ranks at {place.host}:{place.port} within {seconds:.0f} s",
+                f"{place.size} ranks at {_where(place)} within {seconds:.0f} s",
                 str(error).splitlines()[0],
                 "Start all ranks by one torchrun, and look at the output of the others.",
             ) from error
@@ -111,14 +106,14 @@ class Ranks:
         if not self.rank and here is not tensor:
             tensor.copy_(here)
 
-    def failed(self, *, has_failed: bool, seconds: float) -> list[int]:
-        """Return the ranks that failed, once every rank has said whether it did."""
-        said = torch.zeros(self.size, dtype=torch.int64)
-        said[self.rank] = has_failed
+    def told(self, word: int, seconds: float | None = None) -> list[int]:
+        """Return the word of each rank, once all have said theirs; `seconds` bounds this wait."""
+        words = torch.zeros(self.size, dtype=torch.int64)
+        words[self.rank] = word
         options = distributed.AllreduceOptions()
-        options.timeout = timedelta(seconds=seconds)
-        self._wait("allreduce", said, options)
-        return [rank for rank, one in enumerate(said.tolist()) if one]
+        options.timeout = self._patience if seconds is None else timedelta(seconds=seconds)
+        self._wait("allreduce", words, options)
+        return [int(one) for one in words.tolist()]
 
     def close(self) -> None:
         """End the ranks: rank 0 says so, if they are there. No exchange may be under way."""
@@ -157,16 +152,20 @@ class Ranks:
 
 
 @contextlib.contextmanager
-def _meeting(names: _Names, place: Place) -> Iterator[Path]:
+def _meeting(place: Place, patience: timedelta) -> Iterator[Path]:
     """Yield the folder in which the ranks meet; rank 0 makes it, names it in the store, removes it.
 
     Raises RanksError for a name that rank 0 cannot have written.
     """
+    if place.folder is not None:  # then rank 0 has told the others, whom it started
+        yield place.folder
+        return
+    names = _names(place, patience)
     if place.rank == 0:
         # After a failed meeting another rank may still write its file, and leave it there.
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as made:
-            names.set("folder", Path(made).name)
-            yield Path(made)
+        with private_folder() as made:
+            names.set("folder", made.name)
+            yield made
         return
     name = names.get("folder").decode("ascii", "replace")
     folder = Path(tempfile.gettempdir()) / name
@@ -177,6 +176,28 @@ def _meeting(names: _Names, place: Place) -> Iterator[Path]:
             "Start all ranks by one torchrun, and let no other machine reach its port.",
         )
     yield folder
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[Path]:
+    """Yield a folder to meet in, which only this user can open."""
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+def _names(place: Place, patience: timedelta) -> _Names:
+    """Return the launcher's store, once it is there."""
+    parts: Any = distributed  # its type stubs leave these names out
+    is_master = place.rank == 0 and not place.launcher_hosts
+    store = parts.TCPStore(
+        place.host, place.port, place.size, is_master, patience, wait_for_workers=False
+    )
+    names: _Names = parts.PrefixStore(f"troth-{place.attempt}", store)
+    return names
+
+
+def _where(place: Place) -> str:
+    return str(place.folder or f"{place.host}:{place.port}")
 
 
 def _is_private(folder: Path) -> bool:

@@ -96,9 +96,18 @@ def predictions(batch: NDArray[np.int64]) -> int:
 def clip(gradients: list[Tensor], clip_micro: int) -> float:
     """Scale the gradients in place to a global norm of at most `clip_micro` / 10^6.
 
-    Returns the norm before, summed in fp64 over the tensors. Raises NonFiniteError.
+    Returns the norm before. Raises NonFiniteError.
     """
-    norms = torch.stack(torch._foreach_norm(gradients)).cpu().double()
+    norm = norm_of(gradients)
+    limit = clip_micro / MICRO
+    if norm > limit:
+        torch._foreach_mul_(gradients, limit / norm)
+    return norm
+
+
+def norm_of(gradients: Sequence[Tensor]) -> float:
+    """Return the global norm, summed in fp64 over the tensors. Raises NonFiniteError."""
+    norms = torch.stack(torch._foreach_norm(list(gradients))).cpu().double()
     norm = float(torch.linalg.vector_norm(norms))
     if not np.isfinite(norm):
         raise NonFiniteError(
@@ -106,9 +115,6 @@ def clip(gradients: list[Tensor], clip_micro: int) -> float:
             f"a global norm of {norm}",
             "Nothing is sent this round; if it happens again, lower the learning rate of the run.",
         )
-    limit = clip_micro / MICRO
-    if norm > limit:
-        torch._foreach_mul_(gradients, limit / norm)
     return norm
 
 

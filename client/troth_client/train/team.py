@@ -5,12 +5,12 @@ and clips once. Never: a key, a chain, a store or a judgement outside rank 0.
 Next: `ranks.py` for the exchange itself; `docs/decisions/` for why weights are sent.
 
 Rank 0 sends its weights with every gradient. So the others have the same bits whatever moved them:
-a payload, a rewind, a healed tensor, a checkpoint. A rank that is lost costs no round: rank 0
-computes the whole batch itself, and goes on alone.
+a payload, a rewind, a healed tensor, a checkpoint. Where a rank is lost, rank 0 computes the whole
+batch itself, and goes on alone. Where a rank has no memory or sums that are not finite, it does so
+for this gradient.
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import torch
@@ -21,58 +21,75 @@ from torch import Tensor
 from troth_client.model.device import Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
-from troth_client.runtime.memory import as_memory_error
-from troth_client.train.errors import RanksLostError
+from troth_client.runtime.memory import as_memory_error, first_line
+from troth_client.train.errors import NonFiniteError, RanksError, RanksLostError
 from troth_client.train.learner import OneDevice
 from troth_client.train.passes import Sums
 from troth_client.train.place import Place
 from troth_client.train.ranks import END, Ranks
-from troth_client.train.step import Gradient, as_tokens, clipped, summed
+from troth_client.train.step import Gradient, as_tokens, clipped, micro_nats, norm_of, summed
 from troth_coordinator.rules.config import RunConfig, TrainSection
 
 PREPARE: Final = 1
 GRADIENT: Final = 2
 
+DONE: Final = 0
+NO_MEMORY: Final = 1
+NOT_FINITE: Final = 2
+_REASONS: Final = {NO_MEMORY: "memory does not suffice", NOT_FINITE: "its sums are not finite"}
+"""The words of a rank on its own share."""
+
+LOST: Final = "ranks_lost"
+FAILED: Final = "rank_failed"
+Report = Callable[[str, str], None]
+"""Gets an event and the reason: all ranks are lost, or some failed in one gradient."""
+
 START_SECONDS: Final = 300.0
 """How long rank 0 waits until the others are there."""
 PATIENCE_SECONDS: Final = 60.0
-"""How long rank 0 waits for the others in one exchange."""
+"""How long rank 0 waits for the others in one exchange, where no run bounds it."""
+LEAST_PATIENCE_SECONDS: Final = 1.0
+"""Less would take a busy machine for one that hangs."""
+PATIENCE_SHARE: Final = 0.25
+"""Rank 0 waits for that part of the Commit phase.
+
+It has its share behind it then, and computes the whole batch afterwards. Where that takes half of
+the phase at most, a rank that hangs costs no round.
+"""
 PREPARE_SECONDS: Final = 1800.0
 """How long rank 0 waits until the others have compiled."""
 FOREVER_SECONDS: Final = 10.0 * 365 * 24 * 3600
 """For the others: rounds may be far apart, and a rank 0 that dies closes its connections."""
 
 
-def meet(place: Place) -> Ranks:
+def patience_of(commit_seconds: float) -> float:
+    """Return how long rank 0 waits in one exchange, in a run with such a Commit phase."""
+    return max(LEAST_PATIENCE_SECONDS, PATIENCE_SHARE * commit_seconds)
+
+
+def meet(place: Place, patience_seconds: float = PATIENCE_SECONDS) -> Ranks:
     """Connect the ranks; rank 0 waits for the others with bounds, they for it without.
 
     Raises RanksError.
     """
     if place.rank:
         return Ranks.connect(place, FOREVER_SECONDS, FOREVER_SECONDS)
-    return Ranks.connect(place, START_SECONDS, PATIENCE_SECONDS)
+    return Ranks.connect(place, START_SECONDS, patience_seconds)
 
 
 class Leader:
-    """The learner of rank 0. `report` gets the reason once the other ranks are lost.
+    """The learner of rank 0."""
 
-    It waits for the others for `patience_seconds` and twice its own seconds.
-    """
-
-    def __init__(
-        self,
-        alone: OneDevice,
-        ranks: Ranks,
-        report: Callable[[str], None],
-        patience_seconds: float = PATIENCE_SECONDS,
-    ) -> None:
+    def __init__(self, alone: OneDevice, ranks: Ranks, report: Report) -> None:
         self._alone = alone
         self._ranks: Ranks | None = ranks
         self._report = report
-        self._patience_seconds = patience_seconds
 
     def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
-        """Tell the others what they will compute, and get ready as they do."""
+        """Tell the others what they will compute, and get ready as they do.
+
+        Raises RanksError where one has no memory for the model: nothing is deposited yet.
+        """
         ranks = self._ranks
         if ranks is not None:
             try:
@@ -80,7 +97,9 @@ class Leader:
                 ranks.order((PREPARE, len(text), 0))
                 ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
                 self._alone.prepare(model, config, device)
-                ranks.failed(has_failed=False, seconds=PREPARE_SECONDS)
+                words = ranks.told(DONE, PREPARE_SECONDS)
+                if any(words):
+                    raise too_small(explained(words))
             except RanksLostError as error:
                 self._lose(error)
         if self._ranks is None:
@@ -89,43 +108,55 @@ class Leader:
     def gradient(
         self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
     ) -> Gradient:
-        """Compute with the others; alone where they are lost. Errors as in `step.py`."""
+        """Compute with the others; alone where one is lost or fails. Errors as in `step.py`."""
         if self._ranks is not None:
             tokens = as_tokens(model, batch, device)
             try:
                 found = self._together(self._ranks, model, tokens, train, device)
-                return clipped(model, found, train.clip_micro)
+                if found is not None:
+                    return clipped(model, found, train.clip_micro)
             except RanksLostError as error:
                 self._lose(error)
         return self._alone.gradient(model, batch, train, device)
 
     def _together(
         self, ranks: Ranks, model: Llama, tokens: Tensor, train: TrainSection, device: Device
-    ) -> Sums:
+    ) -> Sums | None:
+        """Return the sums of the batch; None where a rank failed and the others did not.
+
+        Raises RanksLostError; MemoryError where that is our own.
+        """
         ranks.order((GRADIENT, tokens.shape[0], tokens.shape[1]))
         ranks.share(tokens)
         for weight in weight_views(model).values():
             ranks.share(weight)
-        begun = time.monotonic()
         found = share_of(self._alone, ranks, model, (tokens, train), device)
-        seconds = self._patience_seconds + 2 * (time.monotonic() - begun)
-        short = ranks.failed(has_failed=isinstance(found, MemoryError), seconds=seconds)
+        words = ranks.told(word_of(found))
         if isinstance(found, MemoryError):
             raise found
-        if short:
-            raise MemoryError(f"out of memory on rank {short[0]}")
+        if isinstance(found, NonFiniteError) or any(words):
+            self._report(FAILED, explained(words))
+            return None
         return added_up(ranks, found)
 
     def _lose(self, error: RanksLostError) -> None:
         self._ranks = None
-        self._report(str(error))
+        self._report(LOST, str(error))
 
 
 def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
     """Compute for rank 0 until it says that the end has come.
 
-    Raises RanksLostError where it ends without a word.
+    Raises RanksLostError where it ends without a word, RanksError where memory does not suffice.
     """
+    try:
+        with as_memory_error():
+            _follow(ranks, alone, device)
+    except MemoryError as error:
+        raise too_small(first_line(error)) from error
+
+
+def _follow(ranks: Ranks, alone: OneDevice, device: Device) -> None:
     config, model = RunConfig(), None
     while True:
         order, first, second = ranks.order()
@@ -135,12 +166,23 @@ def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
             text = torch.empty(first, dtype=torch.uint8)
             ranks.share(text)
             config = RunConfig.model_validate_json(bytes(text.tolist()))
-            model = Llama(config.model).to(device.torch)
-            alone.prepare(model, config, device)
-            ranks.failed(has_failed=False, seconds=FOREVER_SECONDS)
+            model = _ready(ranks, alone, config, device)
         elif model is not None:
             tokens = torch.empty((first, second), dtype=torch.int64, device=device.torch)
             _help(ranks, alone, model, (tokens, config.train), device)
+
+
+def _ready(ranks: Ranks, alone: OneDevice, config: RunConfig, device: Device) -> Llama:
+    """Return a model for the weights of rank 0, once it knows whether there is memory for one."""
+    try:
+        with as_memory_error():
+            model = Llama(config.model).to(device.torch)
+            alone.prepare(model, config, device)
+    except MemoryError:
+        ranks.told(NO_MEMORY)
+        raise
+    ranks.told(DONE)
+    return model
 
 
 def _help(
@@ -155,9 +197,8 @@ def _help(
     for weight in weight_views(model).values():
         ranks.share(weight)
     found = share_of(alone, ranks, model, work, device)
-    is_short = isinstance(found, MemoryError)
-    failed = ranks.failed(has_failed=is_short, seconds=FOREVER_SECONDS)
-    if not failed and not isinstance(found, MemoryError):
+    words = ranks.told(word_of(found))
+    if isinstance(found, Sums) and not any(words):
         added_up(ranks, found)
 
 
@@ -167,10 +208,10 @@ def share_of(
     model: Llama,
     work: tuple[Tensor, TrainSection],
     device: Device,
-) -> Sums | MemoryError:
+) -> Sums | MemoryError | NonFiniteError:
     """Return the sums of this rank's sequences, divided by the predictions of the whole batch.
 
-    Memory that does not suffice is returned: the others wait for a word.
+    Errors are returned: the others wait for a word.
     """
     tokens, train = work
     first, last = (len(tokens) * (ranks.rank + i) // ranks.size for i in (0, 1))
@@ -179,9 +220,33 @@ def share_of(
     parts = torch.split(own, size) if len(own) else ()
     try:
         with as_memory_error():
-            return summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
-    except MemoryError as error:
+            found = summed(model, parts, tokens[:, 1:].numel(), device, alone.one_pass)
+            norm_of(found.gradients)
+            micro_nats(found.loss)
+            return found
+    except (MemoryError, NonFiniteError) as error:
         return error
+
+
+def word_of(found: Sums | MemoryError | NonFiniteError) -> int:
+    """Return what a rank says to the others about its share."""
+    if isinstance(found, Sums):
+        return DONE
+    return NO_MEMORY if isinstance(found, MemoryError) else NOT_FINITE
+
+
+def too_small(found: str) -> RanksError:
+    """Return the error of a rank that has no memory for the model."""
+    return RanksError(
+        "memory for the model on every rank",
+        found,
+        "Take a smaller --micro-batch, fewer ranks, or a machine with more memory.",
+    )
+
+
+def explained(words: Sequence[int]) -> str:
+    """Return which ranks failed, and why."""
+    return ", ".join(f"rank {rank}: {_REASONS[one]}" for rank, one in enumerate(words) if one)
 
 
 def added_up(ranks: Ranks, own: Sums) -> Sums:

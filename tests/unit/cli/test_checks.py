@@ -13,12 +13,15 @@ from troth_cli.workflows import machine_checks
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusals, run_checks
 from troth_cli.workflows.doctor_rpc import Link, check_lag
 from troth_cli.workflows.join_checks import Newcomer, check_time, check_weights
+from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.machine_checks import Candidate
 from troth_cli.workflows.probes import WeightsProbe, measure_slots
 from troth_cli.workflows.prospects import Tempo, crowd_with
+from troth_cli.workflows.take_part import slower_by
 from troth_client.checkpoint.errors import CheckpointGoneError
 from troth_client.model.device import CPU
 from troth_client.participant.measuring import Measured, RandomTokens, measure_machine
+from troth_client.train.place import Place
 from troth_coordinator.rules.config import ModelSection, RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -57,6 +60,37 @@ async def test_a_judge_that_trains_needs_time_for_both():
     assert witness.level is Level.WARNING
     trainer = await machine_checks.check_verdict(candidate(measured, role=Role.TRAINER))
     assert trainer.level is Level.UNTESTED
+
+
+@pytest.mark.parametrize(
+    ("training", "words"),
+    [
+        (Training(place=Place(0, 2, 0, "127.0.0.1", 29_500)), "by rank 0 alone"),
+        (Training(compiles=True), "without --compile"),
+    ],
+)
+async def test_a_payload_that_was_measured_slower_than_it_will_be_refuses_nobody(training, words):
+    """Several GPUs are there because one is too slow."""
+    slower = candidate(replace(FAST, payload_seconds=1000.0), slower_by=slower_by(training))
+    for check in (
+        machine_checks.check_commit,
+        machine_checks.check_verdict,
+        machine_checks.check_load,
+    ):
+        found = await check(slower)
+        assert found.level is Level.WARNING
+        assert words in found.found
+        assert found.values["seconds"] > found.values["window_seconds"]
+
+
+async def test_a_judgement_is_measured_as_it_will_be_and_refuses_also_under_torchrun():
+    slow = replace(FAST, judgement_seconds=1000.0)
+    found = await machine_checks.check_verdict(candidate(slow, slower_by="by rank 0 alone"))
+    assert found.level is Level.REFUSED
+    witness = candidate(slow, slower_by="by rank 0 alone", role=Role.WITNESS)
+    found = await machine_checks.check_verdict(witness)
+    assert found.level is Level.REFUSED
+    assert "by rank 0 alone" not in found.found
 
 
 async def test_a_juror_computes_on_one_thread():

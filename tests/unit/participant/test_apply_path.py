@@ -62,7 +62,8 @@ def test_kernels_that_are_refused_leave_torch_on_the_device():
 
 
 @pytest.mark.parametrize(
-    "event", ["ranks_lost", "compile_failed", "out_of_memory", "judge_out_of_memory"]
+    "event",
+    ["ranks_lost", "rank_failed", "compile_failed", "out_of_memory", "judge_out_of_memory"],
 )
 def test_other_reasons_for_slower_or_missing_work_are_lines_as_well(event):
     err = io.StringIO()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.ranks import helping, notes_of, place
+from support.ranks import Reports, helping, notes_of, place
 from support.reader import free_port
 from support.trainers import BATCH, CONFIG, judged, weights
 from support.waiting import wait_for
@@ -25,12 +25,12 @@ from troth_attestation.verdict import VerdictKind
 from troth_client.audit.recompute import num_threads
 from troth_client.model.device import CPU
 from troth_client.model.weights import build, weight_views
-from troth_client.train.errors import NonFiniteError, RanksError, RanksLostError
+from troth_client.train.errors import NonFiniteError, RanksError
 from troth_client.train.learner import DEFAULT, OneDevice
 from troth_client.train.passes import eager_pass
 from troth_client.train.ranks import END, Ranks
 from troth_client.train.step import as_tokens, clipped, summed
-from troth_client.train.team import Leader, help_leader, meet
+from troth_client.train.team import GRADIENT, Leader, help_leader, meet, patience_of
 
 PROCESSES = "each process imports torch"
 
@@ -46,15 +46,11 @@ def port():
     return free_port(1)
 
 
-class Lost(list):
-    """The reasons for which rank 0 goes on alone."""
-
-
 @contextlib.contextmanager
-def leading(model, ranks, patience_seconds=60.0):
+def leading(model, ranks):
     with contextlib.closing(ranks):
-        lost = Lost()
-        leader = Leader(DEFAULT, ranks, lost.append, patience_seconds)
+        lost = Reports()
+        leader = Leader(DEFAULT, ranks, lost)
         leader.prepare(model, CONFIG, CPU)
         yield leader, lost
 
@@ -150,7 +146,7 @@ def test_after_a_killed_rank_the_round_is_finished_alone(model, port, tmp_path):
 def test_a_rank_that_stands_still_is_left_behind(model, port, tmp_path):
     with (
         helping(tmp_path, place(1, port)) as helper,
-        leading(model, Ranks.connect(place(0, port), 60, 1.0), 1.0) as (leader, lost),
+        leading(model, meet(place(0, port), 1.0)) as (leader, lost),
     ):
         helper.send_signal(signal.SIGSTOP)
         assert_same(of(leader, model), of(DEFAULT, model))
@@ -202,53 +198,119 @@ def test_when_rank_zero_is_killed_the_others_end(port, tmp_path):
 
 
 @pytest.mark.long(reason=PROCESSES)
-def test_ctrl_c_does_not_end_a_helper_before_its_rank_zero(model, port, tmp_path):
+@pytest.mark.parametrize("stops", [signal.SIGINT, signal.SIGTERM])
+def test_what_stops_all_processes_does_not_end_a_helper_before_its_rank_zero(
+    model, port, tmp_path, stops
+):
     with helping(tmp_path, place(1, port)) as helper:
         with leading(model, meet(place(0, port))) as (leader, lost):
-            helper.send_signal(signal.SIGINT)
+            helper.send_signal(stops)
             assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
             assert lost == []
         assert helper.wait(30) == 0, notes_of(tmp_path, 1)
 
 
-@pytest.mark.parametrize("short", [0, 1])
-def test_a_rank_without_memory_costs_this_gradient_only(model, port, short):
-    """The other side runs in a thread here, so that one pass of it can be made to fail."""
-    numbers = []
-
-    def greedy(*arguments):
-        numbers.append(1)
-        if len(numbers) == 1:
-            torch.empty(1 << 46)
-        return eager_pass(*arguments)
-
-    one_passes = [greedy if rank == short else eager_pass for rank in (0, 1)]
-
-    def help_():
-        with contextlib.closing(meet(place(1, port))) as ranks, contextlib.suppress(RanksLostError):
-            help_leader(ranks, OneDevice(one_pass=one_passes[1]), CPU)
-
-    helper = threading.Thread(target=help_)
-    helper.start()
-    lost = Lost()
-    with contextlib.closing(meet(place(0, port))) as ranks:
-        leader = Leader(OneDevice(one_pass=one_passes[0]), ranks, lost.append)
-        leader.prepare(model, CONFIG, CPU)
-        with pytest.raises(MemoryError):
-            of(leader, model)
-        assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
-    helper.join(30)
-    assert lost == []
+@pytest.mark.long(reason=PROCESSES)
+def test_a_helper_without_memory_for_the_model_is_told_before_the_first_round(
+    model, port, tmp_path
+):
+    """Nothing is deposited yet; later a rank that ends would end torchrun's other ranks as well."""
+    huge = CONFIG.model.model_copy(update={"vocab_size": 2**30, "hidden_size": 2**20})
+    config = CONFIG.model_copy(update={"model": huge})
+    with helping(tmp_path, place(1, port)) as helper:
+        with contextlib.closing(meet(place(0, port))) as ranks:
+            leader = Leader(DEFAULT, ranks, Reports())
+            with pytest.raises(RanksError, match="rank 1: memory does not suffice"):
+                leader.prepare(model, config, CPU)
+        assert helper.wait(30) == 1
+    notes = notes_of(tmp_path, 1)
+    assert "memory for the model on every rank" in notes
+    assert "--micro-batch" in notes
 
 
-def test_a_gradient_that_is_not_finite_costs_no_rank(model, port):
-    def help_():
+def test_a_lack_of_memory_while_a_helper_receives_ends_it_with_advice(model, port):
+    def helps():
         with contextlib.closing(meet(place(1, port))) as ranks:
             help_leader(ranks, OneDevice(), CPU)
 
+    with ThreadPoolExecutor(1) as others:
+        helped = others.submit(helps)
+        with contextlib.closing(meet(place(0, port))) as ranks:
+            Leader(DEFAULT, ranks, Reports()).prepare(model, CONFIG, CPU)
+            ranks.order((GRADIENT, 1 << 40, 1 << 10))
+            with pytest.raises(RanksError, match="memory for the model on every rank"):
+                helped.result(30)
+
+
+@contextlib.contextmanager
+def helped_by_a_thread(model, port, passes=(eager_pass, eager_pass)):
+    """A leader whose other rank runs in a thread, so that a pass of either can be made to fail."""
+
+    def help_():
+        with contextlib.closing(meet(place(1, port))) as ranks:
+            help_leader(ranks, OneDevice(one_pass=passes[1]), CPU)
+
     helper = threading.Thread(target=help_)
     helper.start()
-    with leading(model, meet(place(0, port))) as (leader, lost):
+    with contextlib.closing(meet(place(0, port))) as ranks:
+        told = Reports()
+        leader = Leader(OneDevice(one_pass=passes[0]), ranks, told)
+        leader.prepare(model, CONFIG, CPU)
+        yield leader, told
+    helper.join(30)
+    assert not helper.is_alive()
+
+
+def greedy(*arguments):
+    torch.empty(1 << 46)
+    return eager_pass(*arguments)
+
+
+def broken(*arguments):
+    found = eager_pass(*arguments)
+    found.gradients[0].fill_(float("nan"))
+    return found
+
+
+def at_first(one_pass):
+    """A pass that fails once, as `one_pass` does."""
+    passes = itertools.chain([one_pass], itertools.repeat(eager_pass))
+
+    def in_turn(*arguments):
+        return next(passes)(*arguments)
+
+    return in_turn
+
+
+@pytest.mark.parametrize(
+    ("one_pass", "reason"),
+    [(greedy, "memory does not suffice"), (broken, "its sums are not finite")],
+)
+def test_what_fails_on_another_rank_costs_no_gradient(model, port, one_pass, reason):
+    passes = (eager_pass, at_first(one_pass))
+    with helped_by_a_thread(model, port, passes) as (leader, told):
+        assert_same(of(leader, model), of(DEFAULT, model))
+        assert told == [f"rank_failed: rank 1: {reason}"]
+        assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
+        assert len(told) == 1
+
+
+def test_rank_zero_without_memory_costs_this_gradient_only(model, port):
+    with helped_by_a_thread(model, port, (at_first(greedy), eager_pass)) as (leader, told):
+        with pytest.raises(MemoryError):
+            of(leader, model)
+        assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
+    assert told == []
+
+
+def test_sums_of_rank_zero_that_are_not_finite_are_computed_again(model, port):
+    with helped_by_a_thread(model, port, (at_first(broken), eager_pass)) as (leader, told):
+        assert_same(of(leader, model), of(DEFAULT, model))
+    assert told == ["rank_failed: rank 0: its sums are not finite"]
+
+
+def test_a_gradient_that_is_not_finite_costs_no_rank(model, port):
+    with helped_by_a_thread(model, port) as (leader, told):
         norm = weight_views(model)["model.norm.weight"]
         good = norm.clone()
         for value in (float("nan"), 1e30):
@@ -256,9 +318,15 @@ def test_a_gradient_that_is_not_finite_costs_no_rank(model, port):
             with pytest.raises(NonFiniteError):
                 of(leader, model)
         norm.copy_(good)
+        told.clear()
         assert_same(of(leader, model), by_shares(model, (0, 4, 8)))
-    helper.join(30)
-    assert lost == []
+    assert told == []
+
+
+@pytest.mark.parametrize(("commit_seconds", "patience"), [(60.0, 15.0), (2.4, 1.0)])
+def test_rank_zero_waits_for_a_quarter_of_the_commit_phase(commit_seconds, patience):
+    """Its own share and the whole batch have room beside it: a half and a half of that."""
+    assert patience_of(commit_seconds) == patience
 
 
 def test_a_rank_that_never_comes_is_said_within_the_bound(port):

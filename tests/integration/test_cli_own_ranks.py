@@ -1,0 +1,145 @@
+"""`troth join --ranks N`: the participant starts the processes that compute for it."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from support.cli import Cli
+from support.network import SECONDS, processes
+from support.ranks import RUN, place, variables
+from support.waiting import wait_for
+
+from troth_cli.errors import InputError
+from troth_cli.workflows.ranks import FOLDER, OWN_RANK, place_of
+from troth_client.train.place import Place
+
+WINDOWS = ("chain.commit_slots=1200", "chain.attest_slots=800", "chain.warmup_slots=800")
+WINDOWS += ("chain.vesting_slots=30000", "chain.unbond_slots=30000")
+UNSAMPLED = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
+ROUNDS = 5
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="finds a rank in /proc")
+REAL = pytest.mark.long(reason="a run of real processes, three of which import torch")
+
+
+@pytest.fixture
+def run(bench):
+    return bench.create(
+        *WINDOWS, *UNSAMPLED, f"schedule.rounds={ROUNDS}", "schedule.warmup_rounds=0"
+    )
+
+
+def helpers(run):
+    """The process ids of the ranks that compute for a participant of this run."""
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _helps(path, run)]
+
+
+def _helps(path, run):
+    try:
+        command, own = (path / "cmdline").read_bytes(), (path / "environ").read_bytes()
+    except OSError:  # it ended meanwhile
+        return False
+    return run.encode() in command and f"\0{OWN_RANK}=".encode() in b"\0" + own
+
+
+def with_ranks(bench, run, *options):
+    return (*bench.join_arguments(run, "a"), "--ranks", "2", *options)
+
+
+def events_of(bench, name):
+    lines = (bench.folder / "state-a" / "events.jsonl").read_text().splitlines()
+    return [event for event in map(json.loads, lines) if event["event"] == name]
+
+
+def own_rounds(bench):
+    """The rounds that were closed with our payload, and all that were closed."""
+    closed = events_of(bench, "round_closed")
+    return [one["round"] for one in closed if one["own"]], [one["round"] for one in closed]
+
+
+@LINUX
+@pytest.mark.processes
+@REAL
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hangs"])
+def test_a_helper_that_is_lost_costs_no_round(bench, run, how):
+    """torchrun would end rank 0 within 30 seconds; a real Commit phase lasts a minute."""
+    with processes(bench) as begin:
+        ours = begin(with_ranks(bench, run), "a")
+        other = begin(bench.join_arguments(run, "b"), "other")
+        ours.wait_for("trained round=1")
+        (helper,) = helpers(run)
+        os.kill(helper, signal.SIGSTOP)
+        if how == signal.SIGKILL:
+            other.wait_for("trained round=2")  # then rank 0 computes as well, and waits for it
+            os.kill(helper, how)
+        code, values = ours.end()
+        assert code == 0, ours.notes()
+        assert values["is_finished"] is True
+        assert not helpers(run)
+        other_code, other_values = other.end()
+        assert other_code == 0
+        assert values["root"] == other_values["root"]
+    with_payload, closed = own_rounds(bench)
+    assert with_payload == closed
+    assert closed == list(range(ROUNDS))
+    (lost,) = events_of(bench, "ranks_lost")
+    assert lost["goes_on"] == "on one device"
+    (computing,) = events_of(bench, "computing")
+    assert computing["ranks"] == 2
+
+
+@LINUX
+@pytest.mark.processes
+@REAL
+def test_ctrl_c_finishes_the_round_and_a_kill_leaves_no_helper(bench, run):
+    with processes(bench) as begin:
+        other = begin(bench.join_arguments(run, "b"), "other")
+        ours = begin(with_ranks(bench, run), "a")
+        ours.wait_for("round_closed round=0")
+        ours.signal(signal.SIGINT)
+        code, values = ours.end()
+        assert code == 0, ours.notes()
+        assert values["is_finished"] is False
+        assert not helpers(run)
+        with_payload, closed = own_rounds(bench)
+        assert with_payload == closed
+        assert not events_of(bench, "ranks_lost")
+        again = begin(with_ranks(bench, run), "again")
+        again.wait_for("trained")
+        assert len(helpers(run)) == 1
+        again.kill()
+        wait_for(lambda: not helpers(run), SECONDS)
+        other.kill()
+
+
+@pytest.mark.cuda
+@pytest.mark.processes
+def test_a_helper_that_cannot_start_ends_the_join_with_nothing_paid(bench, run):
+    with processes(bench) as begin:
+        arguments = list(with_ranks(bench, run))
+        arguments[arguments.index("--device") + 1] = "cuda:99"
+        ours = begin(arguments, "a")
+        assert ours.code() == 1
+    assert "no rank 1" in ours.notes()
+    assert "the device 'cuda:99'" in ours.notes()
+    assert bench.balance("a") == 10**10
+
+
+def test_rank_zero_tells_the_others_their_place(tmp_path):
+    assert place_of({}, 3) == Place(0, 3, 0)
+    told = {FOLDER: str(tmp_path), OWN_RANK: "2"}
+    assert place_of(told, 3) == Place(2, 3, 2, folder=tmp_path)
+
+
+def test_ranks_are_started_by_us_or_by_torchrun():
+    with pytest.raises(InputError, match="--ranks 2 under torchrun"):
+        place_of(variables(place(0, 29_500)), 2)
+
+
+def test_a_witness_has_no_ranks(capsys):
+    arguments = ("join", RUN, "--role", "witness", "--ranks", "2", "--key", "none.json")
+    error = Cli(capsys).refused(*arguments)
+    assert error["kind"] == "InputError"
+    assert error["found"] == "rank 0 of 2"
