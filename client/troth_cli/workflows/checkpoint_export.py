@@ -15,6 +15,7 @@ from troth_client.checkpoint.folder import remove
 from troth_client.data.manifest import TOKENIZER_FILE, load_manifest
 from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.export import CONFIG_FILE, TOKENIZER_CONFIG_FILE, WEIGHTS_FILE
+from troth_client.run_files.files import MAX_TOKENIZER_BYTES, read_file
 from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock
 from troth_coordinator.rules.config import RunConfig
 
@@ -56,16 +57,19 @@ def check_paths(out: Path, tokenizer: Path | None) -> None:
         raise _in_the_way(out, f"{strange[0]} in it")
 
 
-def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> bytes | None:
+def find_tokenizer(
+    file: Path | None, data: Path | None, config: RunConfig, beside: Path | None = None
+) -> bytes | None:
     """Return the tokenizer.json to put beside the weights; None if none is known.
 
-    Raises InputError if the file of the data set is not the one that its manifest names, and
-    ManifestError for another data set than the run's.
+    Where neither file nor data set is named, it is the one in the folder `beside`, an export, as
+    it is. Raises InputError if the file of the data set is not the one that its manifest names, or
+    if that of the export is no plain file. Raises ManifestError for a data set of another run.
     """
     if file is not None:
         return file.read_bytes()
     if data is None:
-        return None
+        return None if beside is None else _kept_beside(beside / TOKENIZER_FILE)
     manifest = load_manifest(data, config.manifest_digest())
     found = kept_tokenizer(data, manifest)
     if found is None:
@@ -74,6 +78,21 @@ def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> b
             "a missing or another file",
             "Name the tokenizer with --tokenizer FILE instead of --data.",
             str(data),
+        )
+    return found
+
+
+def _kept_beside(path: Path) -> bytes | None:
+    if not path.exists() and not path.is_symlink():
+        return None
+    # The folder may come from a stranger, whose link would lead to a file of the user.
+    found = None if path.is_symlink() else read_file(path, MAX_TOKENIZER_BYTES)
+    if found is None:
+        raise InputError(
+            f"a tokenizer of at most {MAX_TOKENIZER_BYTES} bytes",
+            "a link, no file, or a longer one",
+            "Name the tokenizer with --tokenizer FILE, or the data set with --data DIR.",
+            str(path),
         )
     return found
 

@@ -12,7 +12,11 @@ from troth_cli.demo.summary import Summary
 
 STAKE = 100_000_000
 GUILTY = CaseFile(
-    (3, 5, 0), "CLOSED", outcome=3, case_outcome=1, money=Money(stake=50, jurors=5, burned=25, is_paid=True)
+    (3, 5, 0),
+    "CLOSED",
+    outcome=3,
+    case_outcome=1,
+    money=Money(stake=50, jurors=5, burned=25, is_paid=True),
 )
 OUTCOME = Outcome(
     cheat="free-rider",
