@@ -91,11 +91,17 @@ def table(params: Sequence[tree.Param]) -> str:
     lines = ["| name | value | meaning |", "| --- | --- | --- |"]
     for param in params:
         is_argument = param.param_type_name == "argument"
-        name = argument(param) if is_argument else ", ".join(param.opts)
+        name = argument(param) if is_argument else spelled(param)
         has_value = not is_argument and not getattr(param, "is_flag", False)
         value = f"`{metavar(param)}`" if has_value else ""
         lines.append(f"| `{name}` | {value} | {meaning(param)} |")
     return "\n".join(lines) + "\n"
+
+
+def spelled(param: tree.Param) -> str:
+    """Return how an option is written: `--key`, `-h, --help`, `--ledger / --no-ledger`."""
+    off = getattr(param, "secondary_opts", [])
+    return " / ".join(", ".join(words) for words in (param.opts, off) if words)
 
 
 def meaning(param: tree.Param) -> str:
@@ -105,6 +111,9 @@ def meaning(param: tree.Param) -> str:
         return f"{text} Required."
     if getattr(param, "envvar", None):
         text += f" Environment: `{param.envvar}`."
+    if getattr(param, "secondary_opts", []):
+        default = param.opts if param.default else param.secondary_opts
+        return f"{text} Default: `{default[0]}`."
     is_plain = isinstance(param.default, str | int) and not isinstance(param.default, bool)
     return f"{text} Default: `{param.default}`." if is_plain and param.default != "" else text
 

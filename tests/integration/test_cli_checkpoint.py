@@ -231,6 +231,8 @@ def exported(stored, folder):
     secret = f"{stored.bench.rpc}/?api-key=hush"
     said = stored.bench.cli.ok("checkpoint", "export", folder, "--out", again, "--rpc", secret).out
     assert f"troth checkpoint verify {again} --rpc {stored.bench.rpc}\n" in said
+    third = ("checkpoint", "export", out, "--out", stored.bench.folder / "third")
+    assert stored.json(*third, "--rpc", stored.bench.rpc)["has_tokenizer"] is True
     from_run = stored.bench.folder / "from-run"
     told = ("checkpoint", "export", stored.run, "--out", from_run, "--rpc", stored.bench.rpc)
     tokenizer = stored.bench.folder / "tokenizer.json"

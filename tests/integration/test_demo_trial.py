@@ -212,7 +212,7 @@ def assert_begun_after_three_rounds(folder, ended):
 
 def assert_status_shows_it(status, ended):
     (cheat,) = [one for one in status["participants"] if one["index"] == ended.index]
-    assert cheat["convictions"] == 1, "one mistake, however many rounds"
+    assert cheat["offences"] == 1, "one mistake, however many rounds"
     assert cheat["status"] == "inactive"
     rows = [row for row in status["slashes"] if row["index"] == ended.index]
     assert sum(row["taken_lamports"] for row in rows if row["fault"] == "P3") == ended.slashed

@@ -39,6 +39,8 @@ Round = Annotated[
 ]
 PATIENCE_SECONDS = 60
 """So long a fetch goes on without a piece from anybody."""
+STATES = "troth-state"
+"""The folder in which `troth join` keeps its state where no other one is named."""
 Patience = Annotated[
     int,
     typer.Option(
@@ -208,8 +210,8 @@ def verify(options: VerifyOptions, output: Output) -> None:
     """Hash weights again and compare their root with the one on chain; exit code 0 only if equal.
 
     Checkpoints and exports name their run, round and config. Options count more than these names;
-    a bare file needs --run, --round and --config. If the root differs, the error names the first
-    tensor that differs.
+    a bare file needs --run and --round, and with an address instead of the run's file --config.
+    If the root differs, the error names the first tensor that differs.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.view.checkpoint import origin_values
@@ -235,7 +237,7 @@ def export(options: ExportOptions, output: Output) -> None:
 
     From a run the checkpoint is fetched first, into DIR.checkpoint-N beside the
     result, which is removed at the end. Nothing is written before the root of the weights is that
-    on chain.
+    on chain. The tokenizer is that of --tokenizer or --data, else the one beside an export.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.view.checkpoint import origin_values
@@ -271,7 +273,8 @@ def export(options: ExportOptions, output: Output) -> None:
         return done.folder.path
 
     verified, fetched = run_async(work())
-    tokenizer = workflow.find_tokenizer(options.tokenizer, options.data, verified.config)
+    beside = None if run is not None else source
+    tokenizer = workflow.find_tokenizer(options.tokenizer, options.data, verified.config, beside)
     origin = workflow.write_export(verified, out, tokenizer)
     if fetched is not None:
         workflow.drop_fetch(fetched)
@@ -301,8 +304,9 @@ async def _fetch(
 ) -> "Fetched":
     """Fetch a checkpoint of a round, else the newest, into the folder for its round."""
     from troth_cli.workflows.checkpoint import check_config, committed
-    from troth_cli.workflows.checkpoint_fetch import fetch_checkpoint
+    from troth_cli.workflows.checkpoint_fetch import at_the_end, fetch_checkpoint
     from troth_cli.workflows.run_files import read_config
+    from troth_client.checkpoint.errors import CheckpointGoneError
 
     view = await client.read_run(members.run)
     if config is None:
@@ -312,8 +316,11 @@ async def _fetch(
     members.ask_also(config.network.holders)
     wanted = await committed(client, view, round_)
     output.note(f"Fetching the weights of round {wanted.round}, root {wanted.root.hex()}.")
-    with output.progress("fetching") as report:
-        return await fetch_checkpoint(members, wanted, config, folder_of(wanted.round), report)
+    try:
+        with output.progress("fetching") as report:
+            return await fetch_checkpoint(members, wanted, config, folder_of(wanted.round), report)
+    except CheckpointGoneError as error:
+        raise at_the_end(error, view, Path(STATES)) from error
 
 
 def _config(files: list[Path]) -> "RunConfig | None":

@@ -80,6 +80,7 @@ def _cheat_facts(ended: Outcome) -> Facts:
     ends = [
         f"{sol(amount)} {where}"
         for name, where in (
+            ("jurors", "to the jurors"),
             ("burned", "burned"),
             ("challenger", "to the challenger"),
             ("pool", "to the pool"),

@@ -128,7 +128,7 @@ def participant_seen(
         rounds_served=entry.rounds_served,
         misses_in_row=entry.misses_in_row,
         strikes=entry.strikes,
-        convictions=entry.work_faults,
+        offences=entry.work_faults,
         is_frozen=entry.frozen > 0,
         endpoint=None if account is None else account.endpoint,
         last_loss_round=None if loss is None else loss[0],

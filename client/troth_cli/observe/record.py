@@ -80,7 +80,7 @@ class ParticipantSeen:
     rounds_served: int
     misses_in_row: int
     strikes: int
-    convictions: int
+    offences: int
     is_frozen: bool
     endpoint: str | None
     last_loss_micro: int | None = None

@@ -34,7 +34,7 @@ COLUMNS: Final = (
     ("loss", "right"),
     ("included", "right"),
     ("strikes", "right"),
-    ("convicted", "right"),
+    ("offences", "right"),
     ("stake", "right"),
     ("earned", "right"),
 )
@@ -112,7 +112,7 @@ def _row(one: ParticipantSeen) -> list[object]:
         nats(one.last_loss_micro),
         one.num_included,
         one.strikes or "",
-        one.convictions or "",
+        one.offences or "",
         _sol(one.stake_lamports),
         _sol(one.claimable_lamports + one.unvested_lamports),
     ]

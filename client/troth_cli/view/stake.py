@@ -43,7 +43,7 @@ def stake_values(
     return values | {
         "needed_lamports": needed_stake(entry, params) if may_stay else None,
         "join_lamports": params.min_stake_lamports,
-        "convictions": entry.work_faults,
+        "offences": entry.work_faults,
         "is_frozen": entry.frozen > 0,
         "withheld_lamports": entry.withheld,
         "vesting": [

@@ -42,7 +42,7 @@ def status_blocks(seen: Observation) -> Sequence[Facts | Grid]:
         "rewards",
         "included",
         "strikes",
-        "convictions",
+        "offences",
         "endpoint",
     )
     rows = [_row(one) for one in seen.participants]
@@ -69,7 +69,7 @@ def _row(one: ParticipantSeen) -> tuple[object, ...]:
         sol(one.claimable_lamports + one.unvested_lamports),
         "" if one.last_included_round is None else one.last_included_round,
         one.strikes,
-        one.convictions,
+        one.offences,
         one.endpoint or "",
     )
 

@@ -12,9 +12,10 @@ from troth_cli.errors import InputError, OutputFileError
 from troth_cli.workflows.checkpoint_verify import Verified
 from troth_client.checkpoint.exporting import CARD_FILE, KeptTokenizer, Origin, export_state
 from troth_client.checkpoint.folder import remove
-from troth_client.data.manifest import TOKENIZER_FILE, load_manifest
+from troth_client.data.manifest import MAX_TOKENIZER_BYTES, TOKENIZER_FILE, load_manifest
 from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.export import CONFIG_FILE, TOKENIZER_CONFIG_FILE, WEIGHTS_FILE
+from troth_client.run_files.files import read_file
 from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock
 from troth_coordinator.rules.config import RunConfig
 
@@ -56,18 +57,20 @@ def check_paths(out: Path, tokenizer: Path | None) -> None:
         raise _in_the_way(out, f"{strange[0]} in it")
 
 
-def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> KeptTokenizer | None:
+def find_tokenizer(
+    file: Path | None, data: Path | None, config: RunConfig, beside: Path | None = None
+) -> KeptTokenizer | None:
     """Return the tokenizer.json to put beside the weights; None if none is known.
 
-    Which token ends a document, only the data set tells.
-
-    Raises InputError if the file of the data set is not the one that its manifest names, and
-    ManifestError for another data set than the run's.
+    Which token ends a document, only the data set tells. Where neither file nor data set is named,
+    it is the one in the folder `beside`, an export, as it is. Raises InputError if the file of the
+    data set is not the one that its manifest names, or if that of the export is no plain file.
+    Raises ManifestError for a data set of another run.
     """
     if file is not None:
         return KeptTokenizer(file.read_bytes(), None)
     if data is None:
-        return None
+        return None if beside is None else _kept_beside(beside / TOKENIZER_FILE)
     manifest = load_manifest(data, config.manifest_digest())
     found = kept_tokenizer(data, manifest)
     if found is None:
@@ -78,6 +81,21 @@ def find_tokenizer(file: Path | None, data: Path | None, config: RunConfig) -> K
             str(data),
         )
     return KeptTokenizer(found, manifest.tokenizer.end_token)
+
+
+def _kept_beside(path: Path) -> KeptTokenizer | None:
+    if not path.exists() and not path.is_symlink():
+        return None
+    # The folder may come from a stranger, whose link would lead to a file of the user.
+    found = None if path.is_symlink() else read_file(path, MAX_TOKENIZER_BYTES)
+    if found is None:
+        raise InputError(
+            f"a tokenizer of at most {MAX_TOKENIZER_BYTES} bytes",
+            "a link, no file, or a longer one",
+            "Name the tokenizer with --tokenizer FILE, or the data set with --data DIR.",
+            str(path),
+        )
+    return KeptTokenizer(found, None)
 
 
 def write_export(verified: Verified, out: Path, tokenizer: KeptTokenizer | None) -> Origin:

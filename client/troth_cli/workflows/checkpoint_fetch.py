@@ -19,7 +19,7 @@ from troth_attestation.shards import shards_of
 from troth_cli.errors import OutputFileError
 from troth_cli.view.output import Report
 from troth_cli.workflows.members import Members
-from troth_client.checkpoint.errors import CheckpointFileError
+from troth_client.checkpoint.errors import CheckpointFileError, CheckpointGoneError
 from troth_client.checkpoint.fetch import fetch_draft, fetch_list
 from troth_client.checkpoint.folder import (
     DRAFT_SUFFIX,
@@ -28,8 +28,11 @@ from troth_client.checkpoint.folder import (
     Draft,
 )
 from troth_client.model.shapes import trainable_shapes
+from troth_client.participant.settings import WEIGHTS
 from troth_client.runtime.files import TEMPORARY_SUFFIX
 from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,25 @@ async def fetch_piece_list(
     async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         return await fetch_list(source, wanted, shapes)
+
+
+def at_the_end(error: CheckpointGoneError, run: RunView, states: Path) -> CheckpointGoneError:
+    """Return the error with the way that is left once a run has finished: members serve no more.
+
+    `states` is where `troth join` keeps the state folders of this machine.
+    """
+    if run.phase != Phase.FINISHED:
+        return error
+    name = f"{str(Pubkey(run.address))[:8]}-*"
+    own = next(iter(sorted(states.glob(f"{name}/{WEIGHTS}"))), None)
+    where = f"{own} here" if own else f"{states / name / WEIGHTS} of each member that stayed"
+    return CheckpointGoneError(
+        error.expected,
+        f"{error.found}; the run has finished, after which members end",
+        f"The final weights lie in the folder {where}: troth checkpoint verify compares them"
+        " with the chain, and troth checkpoint export takes that folder.",
+        error.subject,
+    )
 
 
 def _whole_folder(out: Path, wanted: CommittedState) -> CheckpointFolder | None:

@@ -12,7 +12,7 @@ from troth_client.data.errors import ManifestError
 from troth_client.data.manifest import load_manifest
 from troth_client.data.tokens import kept_tokenizer
 from troth_client.member import Member
-from troth_client.participant.settings import ParticipantSettings
+from troth_client.participant.settings import WEIGHTS, ParticipantSettings
 from troth_coordinator.rules.ids import Digest, ParticipantIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -40,7 +40,7 @@ def conclude(member: Member, settings: ParticipantSettings, view: NetworkView) -
     root = replica.root()
     weights: Path | None = None
     if is_finished and (replica.round, root) == (view.run.root_round, view.run.root):
-        weights = settings.state / "weights"
+        weights = settings.state / WEIGHTS
         export_state(weights, _origin(member, settings), replica.arrays(), _tokenizer(settings))
     entry = view.entries[member.chain.index]
     member.chain.events.emit(

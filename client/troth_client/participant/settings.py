@@ -6,10 +6,14 @@ can make them and hand them to a child at once. Next: `process.py`.
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from troth_coordinator.chain.priority import PriorityPolicy
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
+
+WEIGHTS: Final = "weights"
+"""The folder, in that of the state, with the weights of a finished run."""
 
 
 @dataclass(frozen=True, slots=True)

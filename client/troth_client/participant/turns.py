@@ -1,7 +1,7 @@
 """Turns: who sends, in this slot, what anyone may send.
 
 Owns: the draw of the participant whose turn it is. Never: decides what is due, or sends it.
-Next: `housekeeping.py`, which asks for each step; protocol section 3.
+Next: `housekeeping.py`, which asks for each step; protocol section 1.
 
 One member a slot, as far as their views agree: a send that comes second is refused, or costs a fee
 for nothing. The next slot draws again, so a member that is away costs a slot. On a public chain a

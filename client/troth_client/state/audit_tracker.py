@@ -283,4 +283,5 @@ def _described(audit: AuditView) -> dict[str, int | str]:
         "outcome": audit.outcome,
         "case_outcome": audit.case_outcome,
         "taken": audit.escrow + audit.juror_fees,
+        "juror_fees": audit.juror_fees,
     }

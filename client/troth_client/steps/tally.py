@@ -40,7 +40,7 @@ def _own(entry: EntryView, view: NetworkView) -> dict[str, JsonValue]:
         "claimable": entry.claimable + vested,
         "unvested": rest.unvested,
         "strikes": entry.strikes,
-        "convictions": entry.work_faults,
+        "offences": entry.work_faults,
     }
 
 

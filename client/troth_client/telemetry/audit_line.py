@@ -17,7 +17,10 @@ OK = "OK"
 
 @dataclass(slots=True)
 class AuditLine:
-    """One audited payload. `taken` in lamports; `findings` holds the verdicts that are not ok."""
+    """One audited payload. `findings` holds the verdicts that are not ok.
+
+    `taken` and the `juror_fees` that were paid from it are lamports.
+    """
 
     round: int
     target: int
@@ -25,6 +28,7 @@ class AuditLine:
     outcome: int = 0
     case_outcome: int = 0
     taken: int = 0
+    juror_fees: int = 0
     is_closed: bool = False
     num_judged: int = 0
     findings: dict[str, str] = field(default_factory=dict)
@@ -58,6 +62,7 @@ class AuditLine:
             self.outcome = max(self.outcome, int_of(event, "outcome"))
             self.case_outcome = max(self.case_outcome, int_of(event, "case_outcome"))
             self.taken = max(self.taken, int_of(event, "taken"))
+            self.juror_fees = max(self.juror_fees, int_of(event, "juror_fees"))
         elif name == "audit_closed":
             self.is_closed = True
         elif name == "judged":

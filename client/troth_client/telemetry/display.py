@@ -102,8 +102,11 @@ def audit_text(board: Board, audit: AuditLine) -> str:
         return text
     if not audit.taken:
         return f"{text} → nothing left to take"
+    text = f"{text} → {_sol(audit.taken)} taken →"
+    if audit.juror_fees >= audit.taken:
+        return f"{text} all of it paid the jurors"
     end = "burned" if audit.is_closed else "burns when the appeal window ends"
-    return f"{text} → {_sol(audit.taken)} taken → jurors paid, rest {end}"
+    return f"{text} jurors paid, rest {end}"
 
 
 def _sol(amount: int) -> str:

@@ -60,8 +60,8 @@ def _facts(own: OwnBoard, num_parameters: int) -> Iterator[tuple[str, str]]:
         return
     stake, ready, rest = (int_of(tally, name) for name in ("stake", "claimable", "unvested"))
     yield "money", f"stake {_sol(stake)}, earned {_sol(ready + rest)} ({_sol(ready)} ready), {fees}"
-    faults = [f"{int_of(tally, name)} {name}" for name in ("strikes", "convictions")]
-    if any(int_of(tally, name) for name in ("strikes", "convictions")):
+    faults = [f"{int_of(tally, name)} {name}" for name in ("strikes", "offences")]
+    if any(int_of(tally, name) for name in ("strikes", "offences")):
         yield "faults", ", ".join(faults)
 
 

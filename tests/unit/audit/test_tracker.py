@@ -277,6 +277,7 @@ async def test_what_a_conviction_took_includes_what_the_jurors_got_of_it(driver,
     await tracker.refresh(view_at())
     (event,) = driver.named("audit_changed")
     assert event["taken"] == 1_000
+    assert event["juror_fees"] == 1_000
 
 
 async def test_the_stage_shown_is_that_of_the_slot(driver, tracker):

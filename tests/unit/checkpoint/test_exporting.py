@@ -142,3 +142,21 @@ def test_a_bare_file_is_no_source_of_an_export(tmp_path):
     with pytest.raises(InputError, match="found a file"):
         check_source(file)
     check_source(tmp_path)
+
+
+def test_an_export_of_an_export_keeps_its_tokenizer(tmp_path):
+    assert find_tokenizer(None, None, CONFIG, tmp_path) is None
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    assert find_tokenizer(None, None, CONFIG, tmp_path) == b"{}"
+    (named := tmp_path / "named.json").write_bytes(b"[]")
+    assert find_tokenizer(named, None, CONFIG, tmp_path) == b"[]"
+    assert find_tokenizer(None, None, CONFIG) is None
+
+
+def test_a_link_in_the_place_of_a_tokenizer_is_refused(tmp_path):
+    (secret := tmp_path / "secret").write_bytes(b"mine")
+    (folder := tmp_path / "model").mkdir()
+    (folder / "tokenizer.json").symlink_to(secret)
+    with pytest.raises(InputError) as raised:
+        find_tokenizer(None, None, CONFIG, folder)
+    assert "--tokenizer FILE" in raised.value.next_step

@@ -15,3 +15,5 @@ def test_the_committed_page_is_current():
     assert (ROOT / "docs/reference/cli.md").read_text() == page
     assert "## troth debug apply" in page
     assert "troth status RUN [OPTIONS]" in page
+    (row, _) = [line for line in page.splitlines() if line.startswith("| `--ledger / --no-ledger`")]
+    assert row.endswith("Default: `--ledger`. |")

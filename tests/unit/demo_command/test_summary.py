@@ -12,7 +12,11 @@ from troth_cli.demo.summary import Summary
 
 STAKE = 100_000_000
 GUILTY = CaseFile(
-    (3, 5, 0), "CLOSED", outcome=3, case_outcome=1, money=Money(stake=50, burned=25, is_paid=True)
+    (3, 5, 0),
+    "CLOSED",
+    outcome=3,
+    case_outcome=1,
+    money=Money(stake=50, jurors=5, burned=25, is_paid=True),
 )
 OUTCOME = Outcome(
     cheat="free-rider",
@@ -111,7 +115,8 @@ def test_the_summary_is_plain_json_and_words():
     assert values["outcome"]["cases"][0]["is_conviction"]
     assert values["is_success"]
     words = str(report.blocks(GOOD))
-    for part in ("computes nothing", "0.00000005 SOL of its stake", "0.000000025 SOL burned"):
+    went = "0.000000005 SOL to the jurors, 0.000000025 SOL burned"
+    for part in ("computes nothing", "0.00000005 SOL of its stake", went):
         assert part in words, part
 
 

@@ -11,10 +11,11 @@ from support.observations import NAT, observation, round_seen
 from troth_attestation.slashing import Fault
 from troth_audit.cases import CaseFile, Money
 from troth_audit.slashes import Slash
-from troth_cli.view.output import Output
+from troth_cli.view.output import Grid, Output
 from troth_cli.view.run_display import draw
 from troth_cli.view.run_lines import first_lines, new_lines, round_line
 from troth_cli.view.screen import Screen
+from troth_cli.view.status import status_blocks
 from troth_cli.workflows import watch
 from troth_client.telemetry.losses import RoundLoss
 from troth_coordinator.rules.audit_view import AuditFlag
@@ -46,6 +47,14 @@ def test_the_picture_has_warnings_first_then_round_loss_time_and_people():
     places = [shown.find(part) for part in order]
     assert -1 not in places, dict(zip(order, places, strict=True))
     assert places == sorted(places)
+
+
+def test_convictions_that_count_as_one_are_called_offences():
+    seen = observation()
+    assert "offences" in picture(seen)
+    (grid,) = [one for one in status_blocks(seen) if isinstance(one, Grid)]
+    assert "offences" in grid.columns
+    assert seen.to_json()["participants"][0]["offences"] == 0
 
 
 def test_a_run_with_nobody_and_nothing_can_be_drawn():

@@ -60,6 +60,13 @@ def test_who_pays_out_need_not_take_part():
     assert list(made.peers) == ["free-rider", "trainer-0"]
 
 
+def test_a_further_conviction_takes_no_more_than_its_jurors_cost():
+    made = board(DECIDED | {"juror_fees": SOL // 10})
+    assert audit_text(made, only(made)).endswith("→ 0.1 SOL taken → all of it paid the jurors")
+    made.take({"round": 3, "target": 5, "event": "audit_closed"})
+    assert audit_text(made, only(made)).endswith("→ 0.1 SOL taken → all of it paid the jurors")
+
+
 def test_a_second_conviction_may_find_nothing():
     made = board(DECIDED | {"taken": 0})
     assert audit_text(made, only(made)).endswith("→ nothing left to take")

@@ -59,7 +59,7 @@ EVENTS = [
         "claimable": 2 * 10**6,
         "unvested": 10**6,
         "strikes": 1,
-        "convictions": 0,
+        "offences": 0,
     },
     {"event": "judged", "round": 0, "target": 1, "verdict": "OK", "seconds": 2.0},
     {"event": "validated", "round": 0, "loss_micro": 5 * NAT, "tokens": 640},

@@ -15,7 +15,7 @@ export function peopleTable(people, ask) {
     { title: "stake", cell: (one) => sol(one.stake_lamports), kind: "number" },
     { title: "earned", cell: (one) => sol(one.claimable_lamports + one.unvested_lamports), kind: "number" },
     { title: "strikes", cell: (one) => one.strikes, kind: "number" },
-    { title: "convictions", cell: (one) => bad(one.convictions), kind: "number" },
+    { title: "offences", cell: (one) => bad(one.offences), kind: "number" },
     { title: "address", cell: (one) => h("code", {}, one.endpoint || "–") },
     { title: "", cell: (one) => link("transactions", () => ask(`participant/${one.index}`, `Participant ${one.index}`), `Participant ${one.index}`) },
   ];
