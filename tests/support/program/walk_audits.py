@@ -291,9 +291,11 @@ def to_the_end(walk: Walk) -> None:
             wind_up(walk)
             continue
         tend(walk)
-        if run.phase == Phase.PAUSED:
-            # The next round takes the ring account of one whose seed may still be pending.
+        if run.phase in (Phase.PAUSED, Phase.FINISHED):
+            # The next round takes the ring account of one whose seed may still be pending, and an
+            # audit that somebody asked for waits for the seed of its round.
             freeze(walk)
+        if run.phase == Phase.PAUSED:
             walk.attempt(life.resume_run(walk.driver.at, boss.pubkey(), run.round), boss)
         elif run.phase != Phase.FINISHED:
             recover(walk)
