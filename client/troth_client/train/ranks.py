@@ -14,6 +14,7 @@ Tensors of other devices go over the processor's memory.
 import contextlib
 import os
 import re
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -159,6 +160,8 @@ def _meeting(place: Place, patience: timedelta) -> Iterator[Path]:
     """
     if place.folder is not None:  # then rank 0 has told the others, whom it started
         yield place.folder
+        if place.rank == 0:  # now: whoever is killed later leaves nothing behind
+            shutil.rmtree(place.folder, ignore_errors=True)
         return
     names = _names(place, patience)
     if place.rank == 0:

@@ -18,7 +18,6 @@ import torch
 from support.ranks import Reports, helping, notes_of, place
 from support.reader import free_port
 from support.trainers import BATCH, CONFIG, judged, weights
-from support.waiting import wait_for
 from torch import distributed
 
 from troth_attestation.verdict import VerdictKind
@@ -28,7 +27,7 @@ from troth_client.model.weights import build, weight_views
 from troth_client.train.errors import NonFiniteError, RanksError
 from troth_client.train.learner import DEFAULT, OneDevice
 from troth_client.train.passes import eager_pass
-from troth_client.train.ranks import END, Ranks
+from troth_client.train.ranks import Ranks
 from troth_client.train.step import as_tokens, clipped, summed
 from troth_client.train.team import GRADIENT, Leader, help_leader, meet, patience_of
 
@@ -374,18 +373,3 @@ def test_a_rank_meets_nobody_in_a_folder_that_others_can_open(
     with pytest.raises(RanksError, match="a folder that only this user can open"):
         Ranks.connect(place(1, port), 2, 2)
     assert not list(tmp_path.glob("*/*"))
-
-
-def test_nothing_is_left_of_the_place_where_ranks_met(port, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with ThreadPoolExecutor(1) as others:
-        waiting = others.submit(meet, place(0, port))
-        wait_for(lambda: list(tmp_path.iterdir()))
-        assert [path.stat().st_mode & 0o777 for path in tmp_path.iterdir()] == [0o700]
-        with contextlib.closing(meet(place(1, port))) as other:
-            with contextlib.closing(waiting.result(30)):
-                assert not list(tmp_path.iterdir())
-                ordered = others.submit(other.order)
-            order, *numbers = ordered.result(30)
-            assert order == END
-            assert numbers == [0, 0]
