@@ -75,7 +75,8 @@ def play_over_a_halt(data: tuple[Path, Manifest], folder: Path) -> Path:
     """Play a run that halts in round 9 and goes back to the root of round 4; return its archive."""
 
     async def to_the_end() -> Path:
-        settings = settings_of(data[1], 16, checkpoint_every=4, **NO_AUDITS)  # type: ignore[arg-type]
+        chain = {"checkpoint_every": 4, **NO_AUDITS}
+        settings = settings_of(data[1], 16, **chain)  # type: ignore[arg-type]
         run = await InProcessRun.create(settings, TokenData(*data), folder / "run")
         run.has_blob_folders = True
         _halted, members = await halted_after_progress(run)
