@@ -9,7 +9,7 @@ from troth_client.model.device import CPU, choose_device
 from troth_client.participant import process
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.participant.validating import HeldOut
-from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.config import DataSection, RunConfig
 
 NAMES = ("ada", "bob", "cyd", "dan")
 ROUNDS = 4
@@ -52,7 +52,9 @@ def test_a_process_validates_as_its_settings_say(data, size):
     settings = ParticipantSettings(
         rpc_urls=(),
         run="",
-        config=RunConfig().with_manifest(manifest.hash),
+        config=RunConfig(data=DataSection(sequence_tokens=manifest.sequence_tokens)).with_manifest(
+            manifest.hash
+        ),
         data=folder,
         state=folder,
         owner=bytes(64),

@@ -147,7 +147,7 @@ def test_a_bare_file_is_no_source_of_an_export(tmp_path):
 def test_an_export_of_an_export_keeps_its_tokenizer(tmp_path):
     assert find_tokenizer(None, None, CONFIG, tmp_path) is None
     (tmp_path / "tokenizer.json").write_bytes(b"{}")
-    assert find_tokenizer(None, None, CONFIG, tmp_path) == b"{}"
+    assert find_tokenizer(None, None, CONFIG, tmp_path) == KeptTokenizer(b"{}", None)
     (named := tmp_path / "named.json").write_bytes(b"[]")
     assert find_tokenizer(named, None, CONFIG, tmp_path) == b"[]"
     assert find_tokenizer(None, None, CONFIG) is None
