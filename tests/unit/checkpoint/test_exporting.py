@@ -149,7 +149,7 @@ def test_an_export_of_an_export_keeps_its_tokenizer(tmp_path):
     (tmp_path / "tokenizer.json").write_bytes(b"{}")
     assert find_tokenizer(None, None, CONFIG, tmp_path) == KeptTokenizer(b"{}", None)
     (named := tmp_path / "named.json").write_bytes(b"[]")
-    assert find_tokenizer(named, None, CONFIG, tmp_path) == b"[]"
+    assert find_tokenizer(named, None, CONFIG, tmp_path) == KeptTokenizer(b"[]", None)
     assert find_tokenizer(None, None, CONFIG) is None
 
 
