@@ -86,7 +86,7 @@ class Door:
 
 @pytest.fixture(autouse=True)
 def lost_connections(monkeypatch):
-    """Whoever pushes to a member that dies of it loses the connection, and lives."""
+    """A member that pushes to one that dies of it loses the connection, and lives."""
     write = MemoryWire.write
 
     async def pushed(wire, holder, blob, data):
