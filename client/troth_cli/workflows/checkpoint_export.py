@@ -15,8 +15,7 @@ from troth_client.checkpoint.folder import remove
 from troth_client.data.manifest import MAX_TOKENIZER_BYTES, TOKENIZER_FILE, load_manifest
 from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.export import CONFIG_FILE, TOKENIZER_CONFIG_FILE, WEIGHTS_FILE
-from troth_client.run_files.files import read_file
-from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock
+from troth_client.runtime.files import TEMPORARY_SUFFIX, FolderLock, read_file
 from troth_coordinator.rules.config import RunConfig
 
 LOCK_FILE: Final = "lock"

@@ -24,7 +24,7 @@ from troth_client.data.fit import misfit
 from troth_client.data.manifest import MAX_TOKENIZER_BYTES, TOKENIZER_FILE, Manifest
 from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.genesis import genesis_root
-from troth_client.runtime.files import read_whole
+from troth_client.runtime.files import read_file
 from troth_coordinator.chain import rent
 from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.instructions import RunTerms
@@ -87,12 +87,10 @@ def warnings(settings: RunSettings, manifest: Manifest, start: Path | None = Non
 def _tokenizer_warnings(start: Path, manifest: Manifest) -> Iterator[str]:
     """Yield a doubt that the data has the tokenizer of given weights."""
     file = start / TOKENIZER_FILE
-    try:
-        found = hashlib.sha256(read_whole(file, MAX_TOKENIZER_BYTES)).hexdigest()
-    except (OSError, ValueError):
+    found = read_file(file, MAX_TOKENIZER_BYTES)
+    if found is None:
         yield f"no {file} to compare with: is the data set's tokenizer that of these weights?"
-        return
-    if found != manifest.tokenizer.sha256:
+    elif hashlib.sha256(found).hexdigest() != manifest.tokenizer.sha256:
         yield (
             f"the data set has another tokenizer than {file}: its tokens may stand for other text"
             " than these weights have learned"

@@ -23,7 +23,7 @@ from troth_client.data.manifest import (
     TokenizerEntry,
 )
 from troth_client.data.sources import Piece
-from troth_client.runtime.files import read_whole
+from troth_client.runtime.files import read_file, read_whole
 
 Tokens = NDArray[np.uint32]
 
@@ -189,11 +189,9 @@ def kept_tokenizer(folder: Path, manifest: Manifest) -> bytes | None:
     """
     if manifest.tokenizer.kind == "bytes":
         return byte_tokenizer_json()
-    try:
-        raw = read_whole(folder / TOKENIZER_FILE, MAX_TOKENIZER_BYTES)
-    except (OSError, ValueError):
-        return None
-    return raw if hashlib.sha256(raw).hexdigest() == manifest.tokenizer.sha256 else None
+    raw = read_file(folder / TOKENIZER_FILE, MAX_TOKENIZER_BYTES)
+    is_named = raw is not None and hashlib.sha256(raw).hexdigest() == manifest.tokenizer.sha256
+    return raw if is_named else None
 
 
 def byte_tokenizer_json() -> bytes:

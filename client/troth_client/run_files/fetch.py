@@ -17,11 +17,10 @@ from troth_client.run_files.files import (
     LIMITS,
     canonical_manifest,
     other_version,
-    read_file,
     tokenizer_key,
 )
 from troth_client.run_files.folder import DataFolder
-from troth_client.runtime.files import atomic_write
+from troth_client.runtime.files import atomic_write, read_file
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.parallel import Goal, Source, fetch_each, persist
 from troth_coordinator.errors import TrothError

@@ -24,7 +24,7 @@ from troth_client.data.manifest import (
 )
 from troth_client.run_files.errors import RunFileError
 from troth_client.run_files.folder import DataFolder
-from troth_client.runtime.files import atomic_write, read_regular
+from troth_client.runtime.files import atomic_write, read_file
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.config import RunConfig
@@ -172,12 +172,3 @@ def other_version(what: str) -> RunFileError:
         "another form",
         "Its creator had another version of troth: install that one.",
     )
-
-
-def read_file(path: Path, most: int) -> bytes | None:
-    """Return a file of at most so many bytes; None if there is none.
-
-    A user may have linked it. It never waits for a FIFO or a device; see `read_regular`.
-    """
-    data = read_regular(path.resolve(), most)
-    return None if data is None or len(data) > most else data

@@ -149,17 +149,18 @@ def read_whole(path: Path, most_bytes: int) -> bytes:
 
     It never waits for a FIFO or a device. Raises OSError, and ValueError for a longer file.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as stream:
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        data = stream.read(most_bytes + 1)
+    data = _read(path, most_bytes + 1)
     if len(data) > most_bytes:
         raise ValueError(f"more than {most_bytes} bytes")
     return data
+
+
+def read_file(path: Path, most_bytes: int) -> bytes | None:
+    """Return a file as `read_whole` does; None where there is none that can be read whole."""
+    try:
+        return read_whole(path, most_bytes)
+    except (OSError, ValueError):
+        return None
 
 
 def flush(path: Path) -> None:
@@ -240,16 +241,23 @@ def read_regular(path: Path, most_bytes: int) -> bytes | None:
     no bytes.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return _read(path, most_bytes + 1, os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:
+    except OSError:  # also a damaged disk
         return b""
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+
+
+def _read(path: Path, num_bytes: int, flags: int = 0) -> bytes:
+    """Return the first bytes of a file. Raises OSError, also for what is none; never waits."""
+    handle = os.open(path, flags | os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        with open(handle, "rb", closefd=False) as stream:
+            return stream.read(num_bytes)
+    finally:
         os.close(handle)
-        return b""
-    with open(handle, "rb") as stream:  # noqa: PTH123  by its handle: nobody can swap it
-        try:
-            return stream.read(most_bytes + 1)
-        except OSError:  # a damaged disk
-            return b""

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from troth_client.runtime.files import (
     FolderLock,
     atomic_stream,
     atomic_write,
+    read_file,
     read_regular,
+    read_whole,
     remove_temporaries,
 )
 from troth_client.storage.sealed import DamagedFileError, Record, read_record, write_record
@@ -111,6 +114,28 @@ def test_only_files_are_read_and_none_makes_us_wait(tmp_path):
     (tmp_path / "link").symlink_to(whole)
     for name in ("pipe", "link", "."):
         assert read_regular(tmp_path / name, 3) == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_file_of_a_user_may_be_a_link_and_nothing_stays_open(tmp_path):
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"12345")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(whole)
+    before = num_open()
+    assert read_file(tmp_path / "link", 5) == read_whole(tmp_path / "link", 5) == b"12345"
+    assert read_file(whole, 4) is None
+    with pytest.raises(ValueError, match="more than 4 bytes"):
+        read_whole(whole, 4)
+    for name, error in (("pipe", OSError), (".", IsADirectoryError), ("gone", FileNotFoundError)):
+        assert read_file(tmp_path / name, 5) is None
+        with pytest.raises(error):
+            read_whole(tmp_path / name, 5)
+    assert num_open() == before
+
+
+def num_open():
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 ARRAYS = numpy_st.arrays(
