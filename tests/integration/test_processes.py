@@ -8,22 +8,16 @@ import asyncio
 import signal
 
 import pytest
-from solders.system_program import TransferParams, transfer
 from support.demos import read_chain, roots_by_round
-from support.processes import SLOT, Participants, quiet
+from support.processes import FEE, LEFT, SLOT, Participants, quiet, rob
 
 from troth_cli.demo.setup import start_chain
 from troth_client.data.manifest import load_manifest
-from troth_client.participant.session_funding import UNSPENDABLE_LAMPORTS
 from troth_client.telemetry.events import EventList
-from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.phase import Phase
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 
 pytestmark = pytest.mark.processes
-FEE = 5_000
-LEFT = UNSPENDABLE_LAMPORTS + 100 * FEE
 """The lamports that the robbed session key keeps: enough for some rounds only."""
 
 
@@ -75,17 +69,6 @@ def test_stopped_or_killed_they_return_on_the_same_port_with_refilled_session_ke
     assert given - LEFT <= refilled["lamports"] <= given - LEFT + 60 * FEE
     assert refilled["left"] == limit - refilled["lamports"]
     assert {event["threads"] for event in participants.events(names[robbed], "computing")} == {1}
-
-
-async def rob(launcher, session):
-    """Leave a session key almost nothing."""
-    async with HttpRpc(launcher.rpc_url) as rpc:
-        client = CoordinatorClient(rpc)
-        away = await client.balance(session.pubkey()) - LEFT - FEE
-        to = TransferParams(
-            from_pubkey=session.pubkey(), to_pubkey=client.program_id, lamports=away
-        )
-        await client.send([transfer(to)], [session])
 
 
 @pytest.mark.long(reason="a second whole run of processes")

@@ -3,23 +3,17 @@
 import asyncio
 
 import pytest
-from solders.system_program import TransferParams, transfer
 from support.broken_participants import Broken, run_broken
-from support.processes import SLOT, Participants, quiet
+from support.processes import SLOT, Participants, quiet, rob
 from support.waiting import wait_for
 
 from troth_cli.demo.setup import start_chain
-from troth_client.participant.session_funding import UNSPENDABLE_LAMPORTS
 from troth_client.telemetry.events import EventList
-from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_localnet.embedded import EmbeddedLauncher, EmbeddedOptions
 from troth_localnet.fleet import Fleet
 
 pytestmark = pytest.mark.processes
 SECONDS = 120
-FEE = 5_000
-LEFT = UNSPENDABLE_LAMPORTS + 100 * FEE
 
 
 @pytest.fixture
@@ -28,17 +22,6 @@ def participants(tmp_path):
     with EmbeddedLauncher(EmbeddedOptions(slot_milliseconds=SLOT)) as launcher:
         start_chain(launcher, EventList())
         yield Participants(quiet(tmp_path / "run", num_trainers=2, num_rounds=4), launcher)
-
-
-async def rob(launcher, session):
-    """Leave a session key so little that it is filled up."""
-    async with HttpRpc(launcher.rpc_url) as rpc:
-        client = CoordinatorClient(rpc)
-        away = await client.balance(session.pubkey()) - LEFT - FEE
-        terms = TransferParams(
-            from_pubkey=session.pubkey(), to_pubkey=client.program_id, lamports=away
-        )
-        await client.send([transfer(terms)], [session])
 
 
 @pytest.mark.parametrize(

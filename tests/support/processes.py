@@ -11,11 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from solders.keypair import Keypair
+from solders.system_program import TransferParams, transfer
+
 from support.demos import SMOKE, events_of
 from support.waiting import wait_for
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes
+from troth_client.network.fee_funds import UNSPENDABLE_LAMPORTS
 from troth_client.telemetry.event_log import EventLog
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.http_rpc import HttpRpc
@@ -135,3 +139,19 @@ class Participants:
     def _own_data(self, process: ParticipantProcess) -> ParticipantProcess:
         shutil.copytree(self.created.data, self.data_of(process.name))
         return replace(process, settings=replace(process.settings, data=self.data_of(process.name)))
+
+
+FEE = 5_000
+LEFT = UNSPENDABLE_LAMPORTS + 100 * FEE
+"""A session key with so much is filled up."""
+
+
+async def rob(launcher: Launcher, session: Keypair) -> None:
+    """Leave a session key almost nothing."""
+    async with HttpRpc(launcher.rpc_url) as rpc:
+        client = CoordinatorClient(rpc)
+        away = await client.balance(session.pubkey()) - LEFT - FEE
+        terms = TransferParams(
+            from_pubkey=session.pubkey(), to_pubkey=client.program_id, lamports=away
+        )
+        await client.send([transfer(terms)], [session])

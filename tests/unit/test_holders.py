@@ -4,8 +4,7 @@ import asyncio
 from dataclasses import replace
 from random import Random
 
-import pytest
-from support.audit_driver import ENDPOINTS, AuditDriver, view_at
+from support.audit_driver import ENDPOINTS, view_at
 from support.views import entry, roster
 
 from troth_client.network.submissions import REREAD_SLOTS, Submissions
@@ -16,13 +15,6 @@ RELAYS = ("hub-a", "hub-b")
 OTHERS = [f"peer-{index}" for index in range(4)]  # without the trainer, and without us
 SLOT = 1_000
 NUM_ORDERS = 40
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 def submissions(driver, seed=0, **known):

@@ -4,7 +4,7 @@ import asyncio
 import gc
 
 import pytest
-from support.audit_driver import AuditDriver, complaints, settle
+from support.audit_driver import complaints, settle
 
 from troth_client.network.named_tasks import NamedTasks
 from troth_coordinator.chain.errors import (
@@ -14,13 +14,6 @@ from troth_coordinator.chain.errors import (
 )
 
 AWAY = RpcTimeoutError("http://node", "nothing")
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 class Works:

@@ -6,19 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.audit_driver import AuditDriver, settle, view_at
+from support.audit_driver import settle, view_at
 
 from troth_client.network.named_tasks import run_beside
 from troth_coordinator.chain.errors import RpcTimeoutError
 
 AWAY = RpcTimeoutError("http://node", "nothing")
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 class Beside:

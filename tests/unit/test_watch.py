@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from support.audit_driver import AuditDriver, settle, view_at
+from support.audit_driver import settle, view_at
 
 from troth_client.network.watch import GONE_LOOKS
 from troth_client.runtime.base import end
@@ -32,13 +32,6 @@ class _Remembering:
 
     async def newest(self):
         return self._view
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 @pytest.fixture

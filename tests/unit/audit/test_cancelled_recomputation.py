@@ -81,11 +81,7 @@ async def duties(tmp_path):
     await driver.close()
 
 
-async def test_the_next_one_does_not_begin_beside_the_thread_of_a_duty_that_is_over(duties):
-    """One gradient that missed its window slowed the next, which then missed its own, and so on."""
-    duties.start("late")
-    await duties.until_begun(1)
-    await duties.keep()
+async def assert_turn_ends_with_the_only_thread(duties):
     waiting = asyncio.create_task(duties.has_turn())
     await settle()
     assert not waiting.done()
@@ -93,6 +89,14 @@ async def test_the_next_one_does_not_begin_beside_the_thread_of_a_duty_that_is_o
     found = await waiting
     assert found["begun"] == 1
     assert found["ended"] == 1
+
+
+async def test_the_next_one_does_not_begin_beside_the_thread_of_a_duty_that_is_over(duties):
+    """One gradient that missed its window slowed the next, which then missed its own, and so on."""
+    duties.start("late")
+    await duties.until_begun(1)
+    await duties.keep()
+    await assert_turn_ends_with_the_only_thread(duties)
 
 
 async def test_the_next_duty_computes_once_that_thread_has_ended(duties):
@@ -113,13 +117,7 @@ async def test_a_duty_that_ends_in_line_never_computes(duties):
     await settle()
     await duties.keep("in line")
     await duties.keep()
-    waiting = asyncio.create_task(duties.has_turn())
-    await settle()
-    assert not waiting.done()
-    duties.go_on.set()
-    found = await waiting
-    assert found["begun"] == 1
-    assert found["ended"] == 1
+    await assert_turn_ends_with_the_only_thread(duties)
 
 
 async def test_ending_a_duty_does_not_wait_for_its_thread(duties):

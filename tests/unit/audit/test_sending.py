@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from support.audit_driver import FROZEN_AT, INDEX, ROUND, AuditDriver, settle, view_at
+from support.audit_driver import FROZEN_AT, INDEX, ROUND, settle, view_at
 
 from troth_client.audit.sending import Purpose, send
 from troth_client.runtime.base import end
@@ -15,13 +15,6 @@ from troth_coordinator.chain.errors import (
 )
 
 PURPOSE = Purpose("verdict_committed", (ROUND, INDEX, 0))
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 async def attempt(driver, view, purpose=PURPOSE):

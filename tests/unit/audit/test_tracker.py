@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from support.audit_driver import INDEX, AuditDriver, closed_round, settle
+from support.audit_driver import INDEX, closed_round, settle
 from support.audit_node import FROZEN_AT, ROUND, view_at
 from support.audit_views import STAGE_END, audit_view
 from support.views import PARAMS
@@ -22,13 +22,6 @@ from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import RoundFlag, SeedStatus
 
 WORK, OTHER = (ROUND, INDEX, 0), (ROUND, 1, 0)
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 @pytest.fixture

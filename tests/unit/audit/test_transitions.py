@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
-from support.audit_driver import FROZEN_AT, INDEX, ROUND, AuditDriver, view_at
+from support.audit_driver import FROZEN_AT, INDEX, ROUND, view_at
 from support.audit_views import audit_view, juror, seat
 from support.fields import assert_fields
 from support.views import entry, key, network, roster, run_view
@@ -19,13 +19,6 @@ from troth_coordinator.rules.view import Status
 BOTH = SeatFlag.COMMITTED | SeatFlag.REVEALED
 OK, MISMATCH = 1, 2
 END = audit_view().stage_end
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 async def move(driver, view, audit):

@@ -14,6 +14,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.data_sets import kill_preparation
 
 from troth_client.data.errors import DatasetsMissingError, SourceError
 from troth_client.data.hugging_face import HuggingFaceSource, require_answer
@@ -101,21 +102,8 @@ def test_only_the_rows_that_are_asked_for_are_read(folder):
 def test_a_killed_preparation_goes_on_and_gives_the_same_bytes(tmp_path, folder):
     source = HuggingFaceSource(str(folder))
     whole = prepare(tmp_path / "whole", source, ByteTokenizer(), OPTIONS)
-
-    class Killed(ByteTokenizer):
-        """It ends the process, so to say, in the middle of the second file."""
-
-        left = 80
-
-        def encode(self, piece):
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-            return super().encode(piece)
-
-    with pytest.raises(KeyboardInterrupt):
-        prepare(tmp_path / "again", source, Killed(), OPTIONS)
-    shards = list((tmp_path / "again.partial").glob("train-*.bin"))
+    partial = kill_preparation(tmp_path / "again", source, 80, OPTIONS)  # in the second file
+    shards = list(partial.glob("train-*.bin"))
     written = {path: path.stat().st_mtime_ns for path in shards}
     assert written
     assert prepare(tmp_path / "again", source, ByteTokenizer(), OPTIONS).hash == whole.hash

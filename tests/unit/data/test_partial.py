@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from support.data_sets import kill_preparation
 
 from troth_client.data.errors import PrepareError
 from troth_client.data.prepare import PrepareOptions, prepare
@@ -37,23 +38,6 @@ def refused(out, source, found):
         made(out, source)
     assert "left as it is" in caught.value.next_step
     assert not out.exists()
-
-
-def killed(out, source):
-    """Leave a preparation as one that was killed after some shards; return its folder."""
-
-    class Killed(ByteTokenizer):
-        left = 30
-
-        def encode(self, piece):
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-            return super().encode(piece)
-
-    with pytest.raises(KeyboardInterrupt):
-        prepare(out, source, Killed(), OPTIONS)
-    return out.with_name(out.name + ".partial")
 
 
 def test_a_folder_of_the_users_own_is_left_alone(tmp_path, source):
@@ -122,7 +106,7 @@ def test_the_root_of_all_folders_is_named(tmp_path, source):
 
 def test_an_interrupted_preparation_goes_on_with_its_whole_shards(tmp_path, source):
     whole = made(tmp_path / "whole", source)
-    partial = killed(tmp_path / "set", source)
+    partial = kill_preparation(tmp_path / "set", source, 30, OPTIONS)
     kept = {path.name: path.stat().st_mtime_ns for path in partial.glob("train-*.bin")}
     assert len(kept) >= 3
     assert made(tmp_path / "set", source) == whole
@@ -145,7 +129,7 @@ DAMAGE = {"missing": lambda path: path.unlink(), "cut": cut, "changed": change}
 def test_a_shard_that_is_not_as_it_was_written_makes_it_start_anew(tmp_path, source, kind):
     """A cleaner or a disk took it between the two commands."""
     whole = made(tmp_path / "whole", source)
-    partial = killed(tmp_path / "set", source)
+    partial = kill_preparation(tmp_path / "set", source, 30, OPTIONS)
     DAMAGE[kind](partial / "train-00000.bin")
     assert made(tmp_path / "set", source) == whole
     assert contents(tmp_path / "set") == contents(tmp_path / "whole")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from solders.hash import Hash
-from support.audit_driver import AuditDriver, view_at
+from support.audit_driver import view_at
 from support.views import key
 
 from troth_cli.errors import InputError
@@ -80,13 +80,6 @@ async def test_on_a_local_cluster_any_address_is_announced():
     cluster = await public_cluster(Node(str(Hash.default())))
     assert cluster is None
     check_announced("http://127.0.0.1:9000", cluster)
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 class Announced:

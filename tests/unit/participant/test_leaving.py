@@ -7,7 +7,6 @@ from support.audit_driver import (
     FROZEN_AT,
     INDEX,
     ROUND,
-    AuditDriver,
     closed_round,
     view_at,
 )
@@ -24,13 +23,6 @@ OK = 1
 END = audit_view().stage_end
 EVERYBODY, OTHERS = 0b111111, 0b011111
 """Eligible witnesses, with the member of these tests and without it."""
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 def heard(*verdicts):

@@ -1,20 +1,12 @@
 """A participant does not give up because of one false slot, or of a balance that one node shows."""
 
-import pytest
-from support.audit_driver import AuditDriver, view_at
+from support.audit_driver import view_at
 
 from troth_client.network.errors import FeesSpentError
 from troth_client.network.fee_funds import UNSPENDABLE_LAMPORTS
 from troth_client.participant.payer import DRY_SLOTS, IDLE_SLOTS, LOOK_SLOTS, Payer
 
 SLOT = 1_000
-
-
-@pytest.fixture
-async def driver(tmp_path):
-    one = AuditDriver(tmp_path)
-    yield one
-    await one.close()
 
 
 async def watched(driver):
