@@ -85,4 +85,8 @@ def test_a_hub_that_hangs_at_the_end_keeps_nobody_and_costs_no_weights(bench, be
         assert code == 0, member.notes()
         assert values["weights"]
         assert "checkpoint_offered" in member.notes()
+    told = ("--config", bench.folder / "run.toml", "--out", bench.folder / "late", "--patience", 1)
+    error = bench.cli.refused("checkpoint", "fetch", run, "--rpc", bench.rpc, *told)
+    assert error["kind"] == "CheckpointGoneError"
+    assert "The final weights lie in the folder troth-state/" in error["next_step"]
     hub.signal(signal.SIGCONT)

@@ -80,6 +80,14 @@ def test_a_machine_that_cannot_keep_up_is_refused_without_anyway(bench):
     assert by_name(found["checks"])["commit"]["level"] == "refused"
 
 
+def test_a_payload_that_will_be_made_faster_than_it_was_measured_refuses_nobody(bench):
+    run = bench.create(*SLOW)
+    arguments = strict(bench, run, "a", "--check", "--compile", "--anyway")
+    commit = by_name(bench.cli.json(*arguments)["checks"])["commit"]
+    assert commit["level"] == "warning"
+    assert commit["found"].endswith(" without --compile")
+
+
 def test_missing_and_changed_shards_are_counted_before_the_device_is_asked(bench, tmp_path):
     run = bench.create()
     data = tmp_path / "broken"

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from troth_client.data.manifest import FILE_NAME, Manifest
-from troth_client.data.partial import hashes
+from troth_client.data.manifest import FILE_NAME, Manifest, piece_hashes
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.sources import Piece, Source
 from troth_client.data.tokens import ByteTokenizer, Tokens
@@ -28,7 +27,7 @@ def with_token(folder: Path, manifest: Manifest, place: int, token: int) -> tupl
     raw = tokens.tobytes()
     (folder / entry.file).write_bytes(raw)
     fields = json.loads(manifest.canonical)
-    fields["train"][0]["pieces"] = hashes(raw)
+    fields["train"][0]["pieces"] = piece_hashes(raw)
     made = Manifest.model_validate_json(json.dumps(fields))
     (folder / FILE_NAME).write_bytes(made.canonical)
     return made, raw

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 async def driver(tmp_path: Path) -> AsyncIterator["AuditDriver"]:
     """A participant without a role of its own, on a chain that the test shows it."""
-    from support.audit_driver import AuditDriver  # loads PyTorch, which most tests do without
+    # It loads PyTorch, which most tests do without.
+    from support.audit_driver import AuditDriver  # noqa: PLC0415
 
     one = AuditDriver(tmp_path)
     yield one

@@ -39,8 +39,6 @@ Round = Annotated[
 ]
 PATIENCE_SECONDS = 60
 """So long a fetch goes on without a piece from anybody."""
-STATES = "troth-state"
-"""The folder in which `troth join` keeps its state where no other one is named."""
 Patience = Annotated[
     int,
     typer.Option(
@@ -320,7 +318,7 @@ async def _fetch(
         with output.progress("fetching") as report:
             return await fetch_checkpoint(members, wanted, config, folder_of(wanted.round), report)
     except CheckpointGoneError as error:
-        raise at_the_end(error, view, Path(STATES)) from error
+        raise at_the_end(error, view) from error
 
 
 def _config(files: list[Path]) -> "RunConfig | None":

@@ -11,6 +11,7 @@ from typing import Annotated, Optional
 import typer
 
 from troth_cli.options import Hubs, MicroBatch, Networked, command
+from troth_cli.state_folders import STATES
 from troth_cli.view.output import Output
 
 
@@ -32,7 +33,7 @@ class DoctorOptions(Networked):
     ] = None
     state: Annotated[
         Path, typer.Option("--state", metavar="DIR", help="Folder of the participant.")
-    ] = Path("troth-state")
+    ] = STATES
     device: Annotated[
         str,
         typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),

@@ -305,6 +305,7 @@ def _request(
     """Return what the options ask for."""
     from troth_cli.keyfiles import read_key
     from troth_cli.settings import run_settings
+    from troth_cli.state_folders import state_folder
     from troth_cli.workflows.join_request import JoinRequest
     from troth_cli.workflows.recording import recording
     from troth_coordinator.chain.priority import PriorityPolicy
@@ -313,7 +314,7 @@ def _request(
     owner = read_key(options.key, output.warn)
     settings = run_settings(options.config)
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
-    state = options.state or Path("troth-state") / f"{str(run)[:8]}-{str(owner.pubkey())[:8]}"
+    state = options.state or state_folder(run, owner.pubkey())
     return JoinRequest(
         rpc_urls=tuple(options.rpc),
         program=options.program,

@@ -62,12 +62,13 @@ def status(options: StatusOptions, output: Output) -> None:
         return
     from troth_cli.connection import connect, run_async
     from troth_cli.observe.observer import Observer, ObserverSettings
+    from troth_cli.state_folders import found_folders
     from troth_cli.view.payers import payer_grids, payer_values
     from troth_cli.view.slashes import slash_grids
     from troth_cli.view.status import status_blocks
 
     run = address_of_run(options.run_address)
-    folders = options.state or sorted(Path("troth-state").glob(f"{str(run)[:8]}-*"))
+    folders = options.state or found_folders(run)
     settings = ObserverSettings(
         others=tuple(options.hub), allow_private=options.allow_private, follows=False
     )

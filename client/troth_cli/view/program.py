@@ -13,7 +13,7 @@ from troth_coordinator.chain.rpc import Account
 
 _DOES = {
     "deploy": "deploys a new program",
-    "upgrade": "upgrades the program that is there",
+    "upgrade": "upgrades the program that is there; close its runs first, they may stand still",
     "same": "leaves the code, which is there already",
 }
 

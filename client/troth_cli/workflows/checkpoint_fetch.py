@@ -17,6 +17,7 @@ from troth_attestation.manifest import CheckpointManifest
 from troth_attestation.pieces import PieceList, Shape
 from troth_attestation.shards import shards_of
 from troth_cli.errors import OutputFileError
+from troth_cli.state_folders import folders_of, found_folders
 from troth_cli.view.output import Report
 from troth_cli.workflows.members import Members
 from troth_client.checkpoint.errors import CheckpointFileError, CheckpointGoneError
@@ -76,16 +77,14 @@ async def fetch_piece_list(
         return await fetch_list(source, wanted, shapes)
 
 
-def at_the_end(error: CheckpointGoneError, run: RunView, states: Path) -> CheckpointGoneError:
-    """Return the error with the way that is left once a run has finished: members serve no more.
-
-    `states` is where `troth join` keeps the state folders of this machine.
-    """
+def at_the_end(error: CheckpointGoneError, run: RunView) -> CheckpointGoneError:
+    """Return the error with the way that is left once a run has finished: members serve no more."""
     if run.phase != Phase.FINISHED:
         return error
-    name = f"{str(Pubkey(run.address))[:8]}-*"
-    own = next(iter(sorted(states.glob(f"{name}/{WEIGHTS}"))), None)
-    where = f"{own} here" if own else f"{states / name / WEIGHTS} of each member that stayed"
+    address = Pubkey(run.address)
+    here = [one / WEIGHTS for one in found_folders(address) if (one / WEIGHTS).exists()]
+    everywhere = folders_of(address) / WEIGHTS
+    where = f"{here[0]} here" if here else f"{everywhere} of each member that stayed"
     return CheckpointGoneError(
         error.expected,
         f"{error.found}; the run has finished, after which members end",

@@ -94,7 +94,10 @@ async def check_data(newcomer: Newcomer) -> CheckResult:
 
 
 def data_result(request: JoinRequest, report: Report) -> CheckResult:
-    """Hash every training shard. Raises ManifestError, also for data that no model of it takes."""
+    """Hash every training shard.
+
+    Raises ManifestError, also for data that the run's model cannot take.
+    """
     manifest = load_fitting(request.data, request.config)
     with TokenData(request.data, manifest) as data:
         faults = data.faults(lambda done, total: report(done, total, "shards"))

@@ -24,7 +24,12 @@ from pydantic import BaseModel, ValidationError
 from troth_attestation.pieces import Float32
 from troth_client.checkpoint.errors import CheckpointFileError, StartError
 from troth_client.checkpoint.folder import Weights
-from troth_client.checkpoint.weights_file import DTYPE_BYTES, WeightsFile, shown
+from troth_client.checkpoint.weights_file import (
+    DTYPE_BYTES,
+    WeightsFile,
+    changed_meanwhile,
+    shown,
+)
 from troth_client.model.export import CONFIG_FILE, WEIGHTS_FILE
 from troth_client.model.hugging_face import read_model
 from troth_client.model.shapes import EMBEDDING, HEAD, trainable_shapes
@@ -114,11 +119,7 @@ def _check_unchanged(folder: Path, theirs: ModelSection, stored: Mapping[str, We
     for file in {file.path: file for file in stored.values()}.values():
         file.check_unchanged()
     if read_model(folder) != theirs:
-        raise CheckpointFileError(
-            f"unchanging content of {folder / CONFIG_FILE}",
-            "a change during the reading",
-            "Nothing was loaded: repeat the command when nothing writes into the folder.",
-        )
+        raise changed_meanwhile(folder / CONFIG_FILE)
 
 
 def _stored(folder: Path) -> tuple[dict[str, WeightsFile], str]:

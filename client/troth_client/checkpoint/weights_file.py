@@ -143,11 +143,7 @@ class WeightsFile:
         except OSError:
             is_same = False
         if not is_same:
-            raise CheckpointFileError(
-                f"unchanging content of {self.path}",
-                "a change during the reading",
-                "Nothing was loaded: repeat the command when nothing writes into the folder.",
-            )
+            raise changed_meanwhile(self.path)
 
     def _named(self, config: ModelSection) -> dict[str, str]:
         """Return canonical name -> name in the file, after the checks against the config."""
@@ -247,4 +243,13 @@ def _wrong(path: Path, expected: str, found: object) -> CheckpointFileError:
         f"{expected} in {path}",
         str(found),
         "Nothing was loaded: get the file from its maker again.",
+    )
+
+
+def changed_meanwhile(path: Path) -> CheckpointFileError:
+    """Return the error of a file that somebody wrote while it was read."""
+    return CheckpointFileError(
+        f"unchanging content of {path}",
+        "a change during the reading",
+        "Nothing was loaded: repeat the command when nothing writes into the folder.",
     )

@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from troth_attestation.pieces import piece_hash
 from troth_client.data.errors import ManifestError
 from troth_client.runtime.files import read_whole
 from troth_coordinator.rules.hashing import H, var
@@ -59,6 +60,12 @@ class ShardEntry(_Frozen):
     file: FileName
     pieces: Annotated[tuple[Sha256Hex, ...], Field(min_length=1)]
     tokens: Count
+
+
+def piece_hashes(raw: bytes) -> tuple[str, ...]:
+    """Return the hash of each piece of a shard, as its entry has them."""
+    starts = range(0, len(raw), PIECE_BYTES)
+    return tuple(piece_hash(raw[start : start + PIECE_BYTES]).hex() for start in starts)
 
 
 class TokenizerEntry(_Frozen):

@@ -1,7 +1,7 @@
 """The folder in which a data set is prepared, beside the one that it becomes.
 
 Owns: its name, which files a preparation leaves in it, and whether a shard in it is whole.
-Never: removes a file that no preparation wrote: a folder of that name may be a user's own.
+Never: takes a folder in which no preparation has been for one: a user may have one of that name.
 Next: `prepare.py`, which works in it.
 """
 
@@ -37,7 +37,9 @@ def partial_folder(folder: Path) -> Path:
         return partial
     if not partial.is_dir():
         raise _in_the_way(partial, "a folder, or nothing", "a file")
-    strange = sorted(path.name for path in partial.iterdir() if not _is_ours(path))
+    names = sorted(path.name for path in partial.iterdir())
+    # A preparation locks the folder before it writes anything, and takes the lock out last.
+    strange = [name for name in names if LOCK_FILE not in names or not _is_ours(partial / name)]
     if strange:
         raise _in_the_way(
             partial, "only what an interrupted preparation leaves", f"{strange[0]} in it"
@@ -55,12 +57,6 @@ def _in_the_way(partial: Path, expected: str, found: str) -> PrepareError:
         found,
         "Choose another folder with --out, or move this one away; it is left as it is.",
     )
-
-
-def hashes(raw: bytes) -> tuple[str, ...]:
-    """Return the hash of each piece of a shard, as its entry in the manifest has them."""
-    starts = range(0, len(raw), PIECE_BYTES)
-    return tuple(piece_hash(raw[start : start + PIECE_BYTES]).hex() for start in starts)
 
 
 def is_whole(folder: Path, entry: ShardEntry) -> bool:

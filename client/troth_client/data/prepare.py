@@ -27,12 +27,12 @@ from troth_client.data.manifest import (
     ShardEntry,
     Split,
     load_manifest,
+    piece_hashes,
 )
 from troth_client.data.partial import (
     LOCK_FILE,
     ORIGIN_FILE,
     RESUME_FILE,
-    hashes,
     is_whole,
     partial_folder,
 )
@@ -96,6 +96,7 @@ def prepare(
             ready = work.finish()
             partial.rename(folder)
             flush(folder.parent)
+            (folder / LOCK_FILE).unlink()
         else:
             shutil.rmtree(partial)
     return ready
@@ -164,7 +165,7 @@ class _Work:
         report(self._progress(self._num_bytes))
 
     def finish(self) -> Manifest:
-        """Write the last shards and the manifest; leave nothing else in the folder."""
+        """Write the last shards and the manifest; leave nothing else but the lock."""
         for split in self._splits:
             rows = split.num_waiting // self._row
             if rows:
@@ -190,7 +191,6 @@ class _Work:
         atomic_write(self._folder / ORIGIN_FILE, [self._origin.encode()])
         atomic_write(self._folder / FILE_NAME, [manifest.canonical])
         (self._folder / RESUME_FILE).unlink(missing_ok=True)
-        (self._folder / LOCK_FILE).unlink()
         return manifest
 
     @property
@@ -219,7 +219,7 @@ class _Work:
         raw = tokens.astype(f"<u{self._token_bytes}").tobytes()
         name = f"{split.name}-{len(split.entries):05d}.bin"
         atomic_write(self._folder / name, [raw])
-        split.entries.append(ShardEntry(file=name, pieces=hashes(raw), tokens=num_tokens))
+        split.entries.append(ShardEntry(file=name, pieces=piece_hashes(raw), tokens=num_tokens))
         self._check_length()
 
     def _check_length(self) -> None:

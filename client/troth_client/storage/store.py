@@ -9,7 +9,7 @@ Next: `entries.py`; `steps/commit.py` saves a submission, `steps/settle.py` save
         store.save_weights(WeightState(...))            # when the round is closed and applied
         store.drop_before(round - keep)
 
-Promises. A save that raises or is killed changed nothing. One's own submission and momentum are on
+Promises. A save that raises or is killed changed nothing. One's own submission and its u are on
 the disk (`durable`), whole, when their save returns. A file that does not verify is reported and
 counts as absent: loading the newest weights or residual goes on to the one before it. On a full
 disk the copies of others' payloads are dropped first; for one's own work `room` drops more. Weights
@@ -132,11 +132,11 @@ class Store(Closable):
         return self._rounds("submission")
 
     def load_residual(self, round_: int) -> ResidualEntry | None:
-        """Return the momentum around one's own submission of a round."""
+        """Return the u of one's own submission of a round."""
         return self._load(ResidualEntry, self._path("residual", round_))
 
     def residual_links(self) -> dict[int, int]:
-        """Return the round that each kept momentum builds on, from the heads of the files."""
+        """Return the round that each kept u builds on, from the heads of the files."""
         links = {}
         for round_ in self._rounds("residual"):
             try:
@@ -146,13 +146,13 @@ class Store(Closable):
         return links
 
     def drop_residuals(self, keep: Collection[int]) -> None:
-        """Forget the momentum around one's own submissions, except that of these rounds."""
+        """Forget the u of one's own submissions, except that of these rounds."""
         for kind, r, _, path in self._names():
             if kind == "residual" and r not in keep:
                 path.unlink(missing_ok=True)
 
     def newest_residual(self) -> ResidualEntry | None:
-        """Return the latest momentum that verifies; damaged ones are reported and passed over."""
+        """Return the latest u that verifies; damaged ones are reported and passed over."""
         return self._newest(ResidualEntry, "residual", None)
 
     def save_weights(self, state: WeightState) -> None:

@@ -174,7 +174,8 @@ class AccountReader:
                 where,
                 f"{expected.size} bytes",
                 f"{len(account.data)} bytes",
-                "it may still be growing (finish `troth run create`), or the program is newer",
+                "it may still be growing (finish `troth run create`), or the program was upgraded since:"
+                " its runs wait for the older image",
             )
         version = account.data[DISCRIMINATOR_BYTES]
         if version != self._layout.layout_version:

@@ -192,6 +192,15 @@ def test_tied_weights_given_twice_are_refused_even_if_they_are_equal(file):
         found.weights(TINY)
 
 
+def test_a_file_that_is_written_anew_while_it_is_read_is_refused(file):
+    found = of_model(file, TINY)
+    whole = file.read_bytes()
+    file.unlink()
+    file.write_bytes(whole)
+    with pytest.raises(CheckpointFileError, match="unchanging content"):
+        found.weights(TINY)
+
+
 def test_a_file_that_gets_shorter_after_its_header_was_read_is_refused(file):
     found = of_model(file, TINY)
     file.write_bytes(file.read_bytes()[:-4])

@@ -33,6 +33,13 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+def locked(folder):
+    """A folder in which a preparation has been."""
+    folder.mkdir()
+    (folder / "lock").touch()
+    return folder
+
+
 def refused(out, source, found):
     with pytest.raises(PrepareError, match=found) as caught:
         made(out, source)
@@ -51,6 +58,15 @@ def test_a_folder_of_the_users_own_is_left_alone(tmp_path, source):
 
 @pytest.mark.parametrize("name", ["notes.tmp", "train-1.bin", "lock.bin", "manifest.json.bak"])
 def test_a_name_that_is_like_ours_is_left_alone(tmp_path, source, name):
+    own = locked(tmp_path / "set.partial")
+    (own / name).write_text("mine")
+    refused(tmp_path / "set", source, f"{name} in it")
+    assert contents(own) == {"lock": b"", name: b"mine"}
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "origin.json", "train-00000.bin"])
+def test_a_file_of_our_name_in_a_folder_of_the_users_own_is_left_alone(tmp_path, source, name):
+    """No preparation has been there: it would have left its lock."""
     own = tmp_path / "set.partial"
     own.mkdir()
     (own / name).write_text("mine")
@@ -60,7 +76,7 @@ def test_a_name_that_is_like_ours_is_left_alone(tmp_path, source, name):
 
 @pytest.mark.parametrize("name", ["sub", "train-00000.bin"])
 def test_a_folder_inside_is_left_alone(tmp_path, source, name):
-    (tmp_path / "set.partial" / name).mkdir(parents=True)
+    (locked(tmp_path / "set.partial") / name).mkdir()
     refused(tmp_path / "set", source, f"{name} in it")
 
 

@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 from support import disks
 from support.run_files import Holders
 
+from troth_cli.workflows.run_files import _bring_data
 from troth_client.data.errors import ManifestError
 from troth_client.data.shards import TokenData
 from troth_client.run_files.errors import OtherFilesError, RunFileError, RunFilesGoneError
@@ -43,6 +45,16 @@ class Raw:
 
 def train(run):
     return run.manifest.train
+
+
+async def test_data_that_the_model_cannot_take_is_refused_before_gigabytes_are_fetched(
+    run, holders, tmp_path
+):
+    await holders.add("a", run.kept())
+    source, view = await holders.source(), SimpleNamespace(manifest_hash=run.manifest.hash)
+    with pytest.raises(ManifestError, match=r"data\.sequence_tokens"):
+        await _bring_data(source, tmp_path / "out", view, run.config)
+    assert set(holders.counts["a"].kinds) == {BlobKind.MANIFEST}
 
 
 async def test_a_newcomer_with_two_hashes_gets_everything_from_several_holders(

@@ -243,7 +243,7 @@ pub struct RecordMoved {
     pub index: u16,
     /// Whether its owner has joined again.
     pub is_in_force: bool,
-    /// Convictions for work.
+    /// Offences: convictions for work that count.
     pub work_faults: u8,
     /// Strikes in all.
     pub strikes: u8,

@@ -76,7 +76,7 @@ pub struct Entry {
     pub targets: u16,
     /// Accusations, cases and escrows against it: nothing is paid out while there is one.
     pub frozen: u16,
-    /// Convictions for work (P3).
+    /// Offences: convictions for work (P3) that count.
     pub work_faults: u8,
     /// Duties missed on a seat (P6) since the last jail for them.
     pub seat_faults: u8,
@@ -98,7 +98,8 @@ pub struct Entry {
     pub openings_mark: u64,
     /// Rewards of the probation under way, which wait for its end.
     pub withheld: u64,
-    /// First round whose withheld reward may still be taken: the earlier ones went all together.
+    /// First round whose withheld reward an audit may still take: what waited of earlier ones was
+    /// returned at once.
     pub withheld_from: u64,
     /// Round of the audit that decides the probation, or NONE.
     pub probation_round: u64,
