@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import threading
+from functools import partial
 
 import pytest
 from support.hostile_rpc import http
@@ -12,6 +13,7 @@ from support.program.rounds import RoundDriver
 from support.rpc_nodes import Weather, nothing, refused
 from support.todays_node import TodaysNode
 
+from troth_client.archive.book import SPARE_ROUNDS
 from troth_client.archive.fetching import Fetching
 from troth_client.archive.folder import ArchiveFolder
 from troth_client.archive.keeper import Keeper, Ports
@@ -31,6 +33,7 @@ from troth_localnet.direct import DirectRpc
 
 ROUNDS = 3
 AWAY = http(b"", "503 Service Unavailable")
+NOT_ASKED = "not asked for yet"
 FOUND = "getGenesisHash"
 """The last question of an archive before it begins to look."""
 
@@ -51,9 +54,9 @@ class Heard(EventList):
         return event["event"] == "archive_failed"
 
 
-def finished(members, rounds):
+def finished(members, rounds, **params):
     """A finished run whose members are not there any more."""
-    made = RoundDriver(members, max_rounds=rounds, checkpoint_every=3, keep_rounds=2)
+    made = RoundDriver(members, max_rounds=rounds, checkpoint_every=3, keep_rounds=2, **params)
     for owner in made.owners:
         made.send(make.set_endpoint(made.at, owner.pubkey(), "http://127.0.0.1:9"), owner)
     made.start()
@@ -191,24 +194,41 @@ class CountingFolder(ArchiveFolder):
         super().write_missing(forgotten_before, found)
 
 
+@contextlib.asynccontextmanager
+async def keeping(driver, folder, events=None, make_fetching=Fetching):
+    """A keeper in a folder; nobody that it asks has any bytes."""
+    with open_ledger(driver, folder.ledger) as ledger:
+        async with memory_transport(MemoryNetwork(), "archivist", listens=False) as wire:
+            fetching, told = make_fetching(wire, folder), events or EventList()
+            ports = Ports(client_of(driver), ProcessRuntime(0), told, fetching, folder)
+            yield Keeper(folder, ledger, ports, Keeping())
+
+
 async def test_an_archive_that_begins_late_writes_as_many_lines_as_it_asks_for_items(
     long_ago, tmp_path
 ):
     """Members have forgotten everything, so most of its looks find that another item is gone."""
     folder, looks, most = CountingFolder(tmp_path), 0, []
-    with open_ledger(long_ago, folder.ledger) as ledger:
-        async with memory_transport(MemoryNetwork(), "archivist", listens=False) as wire:
-            fetching = Fetching(wire, folder)
-            ports = Ports(client_of(long_ago), ProcessRuntime(0), EventList(), fetching, folder)
-            keeper = Keeper(folder, ledger, ports, Keeping())
-            while not keeper.is_done:
-                await keeper.look()
-                looks += 1
-                most.append(sum(folder.num_lines) - MOST_A_LOOK * looks)
+    async with keeping(long_ago, folder) as keeper:
+        while not keeper.is_done:
+            await keeper.look()
+            looks += 1
+            most.append(sum(folder.num_lines) - MOST_A_LOOK * looks)
     assert max(most) <= keeper.num_missing, "more than the first list, and 64 lines a look"
     assert threading.get_ident() not in folder.writers
     assert len(not_asked_for(folder)) == 0
     assert len(folder.missing()) == keeper.num_missing
+
+
+async def test_an_archive_that_begins_late_asks_first_for_what_members_still_have(tmp_path):
+    """It asked for 64 old headers a look, while the new ones went out of reach as well."""
+    driver, folder = finished(4, 45, ring=16), ArchiveFolder(tmp_path)
+    async with keeping(driver, folder) as keeper:
+        await keeper.look()
+    headers = [one for one in folder.missing() if one["kind"] == "header"]
+    asked = {one["round"] for one in headers if one["why"] != NOT_ASKED}
+    assert min(asked) == 45 - 16 - SPARE_ROUNDS
+    assert len(headers) == 45 * 4
 
 
 class FailingForConfigs(Fetching):
@@ -223,12 +243,9 @@ class FailingForConfigs(Fetching):
 @pytest.mark.parametrize("make_error", [of_a_disk, out_of_memory])
 async def test_trouble_with_one_item_delays_no_other(driver, tmp_path, make_error):
     folder, events, error = ArchiveFolder(tmp_path), EventList(), make_error("")
-    with open_ledger(driver, folder.ledger) as ledger:
-        async with memory_transport(MemoryNetwork(), "archivist", listens=False) as wire:
-            fetching = FailingForConfigs(wire, folder, trouble=error)
-            ports = Ports(client_of(driver), ProcessRuntime(0), events, fetching, folder)
-            keeper = Keeper(folder, ledger, ports, Keeping())
-            await keeper.look()
+    failing = partial(FailingForConfigs, trouble=error)
+    async with keeping(driver, folder, events, failing) as keeper:
+        await keeper.look()
     (config,) = [one for one in folder.missing() if one["kind"] == "config"]
     assert config["why"] == str(error)
     assert len(not_asked_for(folder)) == 0
@@ -236,7 +253,7 @@ async def test_trouble_with_one_item_delays_no_other(driver, tmp_path, make_erro
 
 
 def not_asked_for(folder):
-    return [one for one in folder.missing() if one["why"] == "not asked for yet"]
+    return [one for one in folder.missing() if one["why"] == NOT_ASKED]
 
 
 async def test_the_list_is_exact_after_a_stop(long_ago, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -13,13 +14,15 @@ from support.ranks import RUN, place, variables
 from support.waiting import wait_for
 
 from troth_cli.errors import InputError
-from troth_cli.workflows.ranks import FOLDER, OWN_RANK, place_of
+from troth_cli.workflows import helping
+from troth_cli.workflows.ranks import place_of
 from troth_client.train.place import Place
 
 WINDOWS = ("chain.commit_slots=1200", "chain.attest_slots=800", "chain.warmup_slots=800")
 WINDOWS += ("chain.vesting_slots=30000", "chain.unbond_slots=30000")
 UNSAMPLED = ("chain.p_base_ppm=0", "chain.p_new_ppm=0")
 ROUNDS = 5
+SLOT_MS = 20
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="finds a rank in /proc")
 REAL = pytest.mark.long(reason="a run of real processes, three of which import torch")
 
@@ -38,10 +41,10 @@ def helpers(run):
 
 def _helps(path, run):
     try:
-        command, own = (path / "cmdline").read_bytes(), (path / "environ").read_bytes()
+        command = (path / "cmdline").read_bytes()
     except OSError:  # it ended meanwhile
         return False
-    return run.encode() in command and f"\0{OWN_RANK}=".encode() in b"\0" + own
+    return run.encode() in command and helping.__name__.encode() in command
 
 
 def with_ranks(bench, run, *options):
@@ -93,6 +96,30 @@ def test_a_helper_that_is_lost_costs_no_round(bench, run, how):
 @LINUX
 @pytest.mark.processes
 @REAL
+def test_a_member_that_comes_back_waits_for_a_helper_as_at_first(bench, run):
+    """It took slots of 400 ms for granted: 120 seconds for a phase of 24."""
+    with processes(bench) as begin:
+        other = begin(bench.join_arguments(run, "b"), "other")
+        first = begin(bench.join_arguments(run, "a"), "first")
+        first.wait_for("round_closed round=0")
+        first.signal(signal.SIGINT)
+        assert first.end()[0] == 0
+        again = begin(with_ranks(bench, run), "again")
+        again.wait_for("trained")
+        (helper,) = helpers(run)
+        os.kill(helper, signal.SIGSTOP)
+        again.wait_for("ranks_lost")
+        again.kill()
+        os.kill(helper, signal.SIGKILL)
+        other.kill()
+    (lost,) = events_of(bench, "ranks_lost")
+    (waited,) = re.findall(r"waiting (\d+)ms", lost["reason"])
+    assert int(waited) <= SLOT_MS * 1200 / 2
+
+
+@LINUX
+@pytest.mark.processes
+@REAL
 def test_ctrl_c_finishes_the_round_and_a_kill_leaves_no_helper(bench, run):
     with processes(bench) as begin:
         other = begin(bench.join_arguments(run, "b"), "other")
@@ -127,10 +154,8 @@ def test_a_helper_that_cannot_start_ends_the_join_with_nothing_paid(bench, run):
     assert bench.balance("a") == 10**10
 
 
-def test_rank_zero_tells_the_others_their_place(tmp_path):
+def test_a_process_that_is_asked_for_ranks_is_the_first_of_them():
     assert place_of({}, 3) == Place(0, 3, 0)
-    told = {FOLDER: str(tmp_path), OWN_RANK: "2"}
-    assert place_of(told, 3) == Place(2, 3, 2, folder=tmp_path)
 
 
 def test_ranks_are_started_by_us_or_by_torchrun():

@@ -8,7 +8,7 @@ Never: the program; whole runs on it are in tests/integration. Next: audit_views
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -22,8 +22,8 @@ from solders.pubkey import Pubkey
 from support import opened
 from support.audit_node import ENDPOINTS, FROZEN_AT, ROUND, Node, view_at
 from support.audit_views import SEED
-from support.views import PARAMS, key, round_view, run_view
-from troth_attestation.header import encode
+from support.views import BALLOT, PARAMS, key, round_view, run_view
+from troth_attestation.header import encode, header_hash
 from troth_attestation.sketch import Sketch
 from troth_attestation.state import state_root
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
@@ -82,6 +82,7 @@ def closed_round(number: int = ROUND, **changes: Any) -> RoundView:
         "eligible": 0b111111,
         "sampled": 1 << INDEX,
         "trainers": 0b111111,
+        "ballots": {INDEX: replace(BALLOT, header_hash=header_hash(AUDIT.header))},
     }
     return round_view(round=number, **(about | changes))
 

@@ -85,6 +85,17 @@ def test_each_look_asks_for_the_most_urgent_of_all_that_are_due():
                 del expected[one.item.round]
 
 
+def test_what_members_still_have_comes_before_what_they_have_forgotten():
+    """Also where rounds go by while an item is due."""
+    past = set(range(100))
+    made = Wanting(is_past=lambda item: item.round in past)
+    for round_ in range(200):
+        made.add(header(round_))
+    assert [one.item.round for one in made.due(0)] == list(range(100, 164))
+    past.update(range(190))
+    assert [one.item.round for one in made.due(1)] == [*range(190, 200), *range(54)]
+
+
 @pytest.fixture
 def folder(tmp_path):
     return ArchiveFolder(tmp_path, durable=False)

@@ -10,8 +10,9 @@ from typing import Final
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-FIXED_BYTES: Final = 500_000_000
-"""The memory that no size changes: libraries, and the two processes of the all-reduce."""
+FIXED_BYTES: Final = 1_600_000_000
+"""The memory that no size changes: of PyTorch 2.15, 0.6 GB that processes share and 0.3 GB of each
+of three, two of which are those of the all-reduce."""
 COPIES: Final = 14
 """Fp32 copies of the model that a measurement holds: weights, gradients and momenta of all ways."""
 COPIES_PER_PEER: Final = 0.95

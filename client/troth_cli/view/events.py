@@ -43,6 +43,7 @@ OF_A_PARTICIPANT: Final = frozenset(
         "judged_case",
         "audit_changed",
         "openings_lost",
+        "openings_delayed",
         "stake_too_low",
         "stake_topped_up",
         "stake_top_up_failed",

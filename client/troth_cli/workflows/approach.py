@@ -13,7 +13,7 @@ from typing import Final
 from solders.keypair import Keypair
 
 from troth_cli.connection import connect
-from troth_cli.slot_time import STATED
+from troth_cli.slot_time import STATED, slot_time
 from troth_cli.view.output import Report
 from troth_cli.workflows.announce import check_announced
 from troth_cli.workflows.checks import CheckResult, Row, run_checks
@@ -79,6 +79,8 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
             tempo, weights = await asyncio.gather(
                 _tempo(client, view), _weights(client, view, request)
             )
+        elif request.training.place is not None:  # its patience with the others follows from it
+            tempo = replace(tempo, slot=await slot_time(client.rpc))
         newcomer = Newcomer(
             request=request,
             role=ROLES[request.role],

@@ -1,12 +1,11 @@
 """The helping ranks that rank 0 starts itself: `troth join --ranks N`.
 
-Owns: their start as the same command, the folder in which they meet rank 0, their end.
+Owns: their start, the folder in which they meet rank 0, their end.
 Never: ends rank 0 when one of them ends, as torchrun does: it computes alone then.
-Next: `ranks.py` for the life of a helping rank.
+Next: `helping.py`, the process that is started.
 """
 
 import contextlib
-import os
 import subprocess
 import sys
 import time
@@ -15,7 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from troth_cli.workflows.ranks import ARRIVED, FOLDER, OWN_RANK
+from troth_cli.workflows import helping
+from troth_cli.workflows.helping import Told
+from troth_cli.workflows.join_request import JoinRequest
+from troth_cli.workflows.ranks import ARRIVED
 from troth_client.train.errors import RanksError
 from troth_client.train.place import Place
 from troth_client.train.ranks import private_folder
@@ -28,7 +30,7 @@ Process = subprocess.Popen[bytes]
 
 
 @contextlib.contextmanager
-def helped(place: Place) -> Iterator[Place]:
+def helped(place: Place, request: JoinRequest) -> Iterator[Place]:
     """Start the other ranks, unless torchrun did; yield where they meet; end them afterwards.
 
     Raises RanksError where one ends before it is there.
@@ -38,22 +40,21 @@ def helped(place: Place) -> Iterator[Place]:
         return
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(private_folder())
-        numbers = range(1, place.size)
-        started = [stack.enter_context(_helper(number, folder)) for number in numbers]
+        told = [Told.of(request, rank, place.size, folder) for rank in range(1, place.size)]
+        started = [stack.enter_context(_helper(one)) for one in told]
         _wait_for(started, folder)
         yield replace(place, folder=folder)
 
 
 @contextlib.contextmanager
-def _helper(number: int, folder: Path) -> Iterator[Process]:
+def _helper(told: Told) -> Iterator[Process]:
     """Start a rank, with a pipe from us that closes when we end. It prints where we print errors.
 
     Its session is its own: Ctrl-C at a terminal is for rank 0.
     """
-    command = [sys.executable, "-P", "-m", "troth_cli", *sys.argv[1:]]
-    variables = {**os.environ, FOLDER: str(folder), OWN_RANK: str(number)}
+    command = [sys.executable, "-P", "-m", helping.__name__, told.to_text()]
     with subprocess.Popen(
-        command, env=variables, stdin=subprocess.PIPE, stdout=_STDERR, start_new_session=True
+        command, stdin=subprocess.PIPE, stdout=_STDERR, start_new_session=True
     ) as process:
         try:
             yield process

@@ -9,6 +9,7 @@ ranks exchange.
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -23,8 +24,6 @@ from troth_client.train.place import Place
 
 _NEEDED: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT")
 _HINT: Final = "Start it with: torchrun --nproc-per-node N -m troth_cli join RUN, or by itself."
-FOLDER: Final = "TROTH_RANKS_FOLDER"
-OWN_RANK: Final = "TROTH_RANK"
 ARRIVED: Final = "arrived-"
 """A rank makes this file in the folder, with its number, when it is ready to meet."""
 
@@ -32,13 +31,9 @@ ARRIVED: Final = "arrived-"
 def place_of(environment: Mapping[str, str], asked: int = 1) -> Place | None:
     """Return the place of this process; None where nobody else computes with it.
 
-    torchrun gives it, or rank 0 that has started this process. One that nobody gave a place is
-    rank 0 of as many ranks as were `asked` for.
+    torchrun gives it. One that nobody gave a place is rank 0 of as many ranks as were `asked` for.
     Raises InputError where variables are missing or wrong, or name other machines.
     """
-    if FOLDER in environment:
-        rank = _number(environment, OWN_RANK)
-        return Place(rank, asked, rank, folder=Path(environment[FOLDER]))
     found = _launched(environment)
     if found is None:
         return Place(0, asked, 0) if asked > 1 else None
@@ -124,8 +119,8 @@ def help_rank_zero(
 ) -> None:
     """Compute for rank 0 until it ends. Raises RanksError, RanksLostError, DeviceError."""
     if place.folder is not None:
-        _end_with_rank_zero()
-    with output.loading():
+        _end_with_rank_zero(place.folder)
+    with output.loading() if place.folder is None else contextlib.nullcontext():
         import torch
 
         from troth_cli.view.events import EventLines
@@ -149,14 +144,16 @@ def help_rank_zero(
         help_leader(ranks, OneDevice(one_pass), chosen)
 
 
-def _end_with_rank_zero() -> None:
+def _end_with_rank_zero(folder: Path) -> None:
     """End this process as soon as rank 0 has ended, however it did: the pipe from it closes then.
 
-    A rank that computes, or waits for a meeting that never comes, would notice late or never.
+    A rank that computes, or waits for a meeting that never comes, would notice late or never. A
+    rank 0 that was killed before all have met has left the folder.
     """
 
     def wait() -> None:
         os.read(sys.stdin.fileno(), 1)
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

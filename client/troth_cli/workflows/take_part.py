@@ -67,8 +67,8 @@ def _ranks(request: JoinRequest, looked: Looked) -> Iterator[Ranks | None]:
     if place is None:
         yield None
         return
-    commit_seconds = looked.tempo.slot.seconds(looked.view.run.params.commit_slots)
-    with helped(place) as at, contextlib.closing(meet(at, patience_of(commit_seconds))) as ranks:
+    seconds = patience_of(looked.tempo.slot.seconds(looked.view.run.params.commit_slots))
+    with helped(place, request) as at, contextlib.closing(meet(at, seconds)) as ranks:
         yield ranks
 
 

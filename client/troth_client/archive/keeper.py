@@ -72,7 +72,7 @@ class Keeper:
         self._list = MissingList(folder, ports.runtime, ports.events)
         forgotten = folder.forgotten_before if keeping.is_limited else 0
         self._told = (-1, forgotten)
-        self._book, self._wanting = Book(), Wanting(self._list.has_changed)
+        self._book, self._wanting = self._nothing_known()
         self._room = Room(self._bytes, keeping, forgotten)
         self._following = Following(
             ports.client, ledger, ports.events, self._take, self._begin_anew
@@ -135,14 +135,18 @@ class Keeper:
         except DiskFullError as error:
             self._events.emit("disk_full", reason=str(error))
 
+    def _nothing_known(self) -> tuple[Book, Wanting]:
+        book = Book()
+        return book, Wanting(self._list.has_changed, book.is_past)
+
     def _begin_anew(self) -> None:
-        self._book, self._wanting = Book(), Wanting(self._list.has_changed)
+        self._book, self._wanting = self._nothing_known()
         self._room = Room(self._bytes, self._keeping, self._room.forgotten_before)
 
     def _begin_life(self) -> None:
         """Keep the run from its new creation on: rounds have the numbers of earlier ones now."""
         self._room.forget_before(self._book.newest + 1)
-        self._book, self._wanting = Book(), Wanting(self._list.has_changed)
+        self._book, self._wanting = self._nothing_known()
         self._room = Room(self._bytes, self._keeping)
         self._told = (-1, 0)
 

@@ -37,18 +37,23 @@ class Open:
 class Wanting:
     """The open items, and those that were given up, by address.
 
-    `changed` is called when something else is missing than before, or for another reason. Each open
+    `changed` is called when something else is missing than before, or for another reason. `is_past`
+    tells what members need not have any more: it comes after all that they still have. Each open
     item waits for its look, is due, or was asked for at the last look. So a look costs as much as
     the items that it asks for, however many are missing.
     """
 
-    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        changed: Callable[[], None] = lambda: None,
+        is_past: Callable[[Item], bool] = lambda _: False,
+    ) -> None:
         """Begin with nothing missing, which may be news."""
-        self._changed = changed
+        self._changed, self._is_past = changed, is_past
         self._open: dict[str, Open] = {}
         self._gone: dict[str, tuple[Item, str]] = {}
         self._waiting: dict[int, list[Open]] = {}
-        self._due: list[tuple[int, int, int, int, Open]] = []  # a heap
+        self._due: list[tuple[bool, int, int, int, int, Open]] = []  # a heap
         self._asked: list[Open] = []
         self._numbers = itertools.count()
         changed()
@@ -77,12 +82,16 @@ class Wanting:
             self._wait(one)
         for at in [at for at in self._waiting if at <= look]:
             for one in self._waiting.pop(at):
-                heapq.heappush(self._due, (*_urgency(one), next(self._numbers), one))
+                self._queue(one)
         self._asked = []
         while self._due and len(self._asked) < MOST_A_LOOK:
-            one = heapq.heappop(self._due)[-1]
-            if self._is_open(one):
+            was_past, *_, one = heapq.heappop(self._due)
+            if not self._is_open(one):
+                continue
+            if was_past == self._is_past(one.item):
                 self._asked.append(one)
+            else:  # rounds went by while it was due
+                self._queue(one)
         return list(self._asked)
 
     def got(self, item: Item) -> None:
@@ -127,6 +136,10 @@ class Wanting:
 
     def _wait(self, one: Open) -> None:
         self._waiting.setdefault(one.due, []).append(one)
+
+    def _queue(self, one: Open) -> None:
+        urgency = (self._is_past(one.item), *_urgency(one))
+        heapq.heappush(self._due, (*urgency, next(self._numbers), one))
 
 
 def _urgency(one: Open) -> tuple[int, int, int]:

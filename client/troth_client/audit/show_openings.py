@@ -7,15 +7,16 @@ Next: `state/openings_store.py`, `participant/audits.py`.
 
 from collections.abc import Iterator
 
-from troth_attestation import header as headers
 from troth_client.audit.drawn import frozen_seed, sampled_payload
 from troth_client.audit.sending import Purpose, send
 from troth_client.network.chain import RunChain
+from troth_client.network.submissions import Submissions
 from troth_client.state.audit_state import AuditState
 from troth_client.state.audit_tracker import asked_for
 from troth_client.state.errors import ResidualLostError
 from troth_client.state.round_state import RoundState
 from troth_client.state.work import TrainerWork
+from troth_client.transport.errors import TransportError
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKind
@@ -58,11 +59,19 @@ def is_asked(chain: RunChain, audits: AuditState, view: NetworkView, round_: Rou
 
 
 async def show_openings(
-    chain: RunChain, state: RoundState, audits: AuditState, work: TrainerWork, round_: RoundView
+    submissions: Submissions, audits: AuditState, work: TrainerWork, round_: RoundView
 ) -> None:
-    """Open the drawn tiles of one of our rounds, serve them and post their root."""
+    """Open the drawn tiles of one of our rounds, serve them and post their root.
+
+    Does nothing but report where nobody serves a header that this machine has lost: the next look
+    tries again.
+    """
+    chain, state = submissions.chain, submissions.state
     try:
-        root = await _open_tiles(state, work, round_)
+        root = await _open_tiles(submissions, audits.tracker.view, work, round_)
+    except TransportError as error:
+        chain.events.emit("openings_delayed", round=round_.round, reason=str(error))
+        return
     except ResidualLostError as error:
         chain.events.emit("openings_lost", round=round_.round, reason=str(error))
         state.archive.release(RoundIndex(round_.round))
@@ -72,13 +81,11 @@ async def show_openings(
     await send(chain, audits.tracker, audits.tracker.view, post, purpose)
 
 
-async def _open_tiles(state: RoundState, work: TrainerWork, round_: RoundView) -> Digest:
-    submission = state.store.load_submission(round_.round)
-    if submission is None:
-        raise ResidualLostError(
-            f"our submission of round {round_.round}", "none on disk", "Check the disk."
-        )
-    header = headers.decode(submission.header)
+async def _open_tiles(
+    submissions: Submissions, view: NetworkView, work: TrainerWork, round_: RoundView
+) -> Digest:
+    state = submissions.state
+    header = await submissions.header(round_, view, submissions.chain.index)
     sampled = sampled_payload(
         frozen_seed(round_), header, state.num_tiles, state.config.judge.openings_tiles
     )

@@ -68,6 +68,15 @@ class Submissions:
         """Return the committed submission of a trainer, to apply it. Raises TransportError."""
         return await self._held(round_, view, index, bytes)
 
+    async def header(self, round_: RoundView, view: NetworkView, index: int) -> Header:
+        """Return the committed header of a trainer, from disk or any holder. TransportError."""
+        stored = self._stored(round_.round, index, round_.ballots[index].header_hash, bytes)
+        if stored is not None:
+            return headers.decode(stored.header)
+        holders = await self.endpoints(view, index)
+        signed = await self._signed_header(round_, holders, index, bytes)
+        return headers.decode(signed[: headers.HEADER_BYTES])
+
     async def vouchable(self, round_: RoundView, view: NetworkView, index: int) -> Held:
         """Return a trainer's submission after every check that vouching for it needs.
 
@@ -249,17 +258,21 @@ class Submissions:
     ) -> Submission:
         """Fetch header and payload from the trainer itself first, then from anybody."""
         holders = await self.endpoints(view, index)
+        signed = await self._signed_header(round_, holders, index, check)
+        raw, signature = signed[: headers.HEADER_BYTES], signed[headers.HEADER_BYTES :]
+        root = BlobId(round_.round, BlobKind.PAYLOAD, headers.decode(raw).payload_root)
+        payload = await self.transport.fetch(root, holders, self.payload_bytes, bytes)
+        return Submission(round_.round, index, raw, signature, payload)
 
+    async def _signed_header(
+        self, round_: RoundView, holders: Sequence[str], index: int, check: Check[object]
+    ) -> bytes:
         def checked(data: bytes) -> bytes:
             check(data)
             return data
 
         committed = BlobId(round_.round, BlobKind.HEADER, round_.ballots[index].header_hash)
-        signed = await self.transport.fetch(committed, holders, SIGNED_HEADER_BYTES, checked)
-        raw, signature = signed[: headers.HEADER_BYTES], signed[headers.HEADER_BYTES :]
-        root = BlobId(round_.round, BlobKind.PAYLOAD, headers.decode(raw).payload_root)
-        payload = await self.transport.fetch(root, holders, self.payload_bytes, bytes)
-        return Submission(round_.round, index, raw, signature, payload)
+        return await self.transport.fetch(committed, holders, SIGNED_HEADER_BYTES, checked)
 
     def _residual_after(self, round_: int, index: int) -> Digest | None:
         """Return the residual root of an earlier included header; None if we never saw it."""

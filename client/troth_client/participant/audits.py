@@ -90,7 +90,7 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
     """Yield every duty that we have at a view."""
     chain, state, audits = member.chain, member.state, member.audits
     for round_ in rounds_to_open(chain, state, audits, view):
-        show = partial(show_openings, chain, state, audits, member.work, round_)
+        show = partial(show_openings, member.submissions, audits, member.work, round_)
         yield _Matter(("openings", round_.round, round_.seed), is_owed=True, work=show)
     for audit in sets_to_push(member.witness, view):
         push = partial(push_openings, member.witness, audit)

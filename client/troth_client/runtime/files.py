@@ -188,7 +188,7 @@ def explain_full_disk(path: Path) -> Iterator[None]:
         raise DiskFullError(
             f"room to write {path}",
             found,
-            f"Nothing that was stored is lost: {way_out} and start again.",
+            f"Nothing that was stored is lost: {way_out}, then start again what has ended.",
         ) from error
 
 

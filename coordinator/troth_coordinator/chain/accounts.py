@@ -174,7 +174,7 @@ class AccountReader:
                 where,
                 f"{expected.size} bytes",
                 f"{len(account.data)} bytes",
-                "it may still be growing (finish `troth run create`), or the program was upgraded since:"
+                "it may still be growing (finish `troth run create`), or the program was upgraded:"
                 " its runs wait for the older image",
             )
         version = account.data[DISCRIMINATOR_BYTES]

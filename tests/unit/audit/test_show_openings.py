@@ -10,6 +10,7 @@ from support.audit_driver import (
     INDEX,
     ROUND,
     AuditDriver,
+    Holders,
     closed_round,
     view_at,
 )
@@ -17,6 +18,7 @@ from support.audit_views import audit_view
 from support.views import PARAMS
 
 from troth_attestation import openings
+from troth_attestation.header import encode
 from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.runtime.files import DiskFullError
@@ -39,7 +41,7 @@ async def look(driver, **about):
     await driver.see(view)
     parts = (driver.chain, driver.state, driver.audits)
     for round_ in list(rounds_to_open(*parts, view)):
-        await show_openings(*parts, driver.work, round_)
+        await show_openings(driver.submissions, driver.audits, driver.work, round_)
 
 
 def posted_root(driver):
@@ -168,13 +170,18 @@ async def test_a_lost_u_is_reported_once_and_ends_nothing(driver):
     assert driver.node.sent == []
 
 
-async def test_a_lost_submission_is_reported_once(driver, tmp_path):
-    for path in tmp_path.rglob("*"):
-        if path.is_file() and "submission" in str(path):
-            path.unlink()
+async def test_a_lost_header_is_had_from_others(driver):
+    """The chain names it and all hold it: u alone is needed to show the tiles."""
+    for path in driver.folder.rglob("*submission*"):
+        path.unlink()
+    driver.holders = Holders(None, encode(AUDIT.header) + bytes(64))
     await look(driver)
-    (reported,) = driver.named("openings_lost")
-    assert "submission" in reported["reason"]
+    (delayed,) = driver.named("openings_delayed")
+    assert "from a holder" in delayed["reason"]
+    assert driver.node.sent == []
+    await look(driver, slot=FROZEN_AT + 2, sequence=2)
+    assert posted_root(driver) == AUDIT.root
+    assert driver.named("openings_lost") == []
 
 
 async def test_a_lagging_node_that_does_not_show_the_round_is_asked_again(driver):

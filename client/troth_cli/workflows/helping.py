@@ -1,0 +1,70 @@
+"""A helping rank as a process of its own: `python -m troth_cli.workflows.helping TOLD`.
+
+Owns: what rank 0 tells it, in one argument, and how its errors are shown.
+Never: reads an option or a file of the user's: rank 0 has, and some can be read only once.
+Next: `helpers.py`, which starts it; `ranks.py` for its life.
+"""
+
+import dataclasses
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from troth_cli import failures
+from troth_cli.view.output import Output
+from troth_cli.workflows.join_request import JoinRequest, Training
+from troth_cli.workflows.ranks import help_rank_zero
+from troth_client.train.place import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How a rank computes, and where it meets rank 0; `run` is for lists of processes only."""
+
+    run: str
+    rank: int
+    size: int
+    folder: str
+    device: str
+    num_threads: int | None
+    compiles: bool
+    microbatch_sequences: int | None
+
+    @classmethod
+    def of(cls, request: JoinRequest, rank: int, size: int, folder: Path) -> Self:
+        """Return what a rank of this participant has to know."""
+        training = request.training
+        return cls(
+            str(request.run),
+            rank,
+            size,
+            str(folder),
+            request.device,
+            request.num_threads,
+            training.compiles,
+            training.microbatch_sequences,
+        )
+
+    def to_text(self) -> str:
+        """As the argument of the process."""
+        return json.dumps(dataclasses.asdict(self))
+
+
+def main(text: str) -> int:
+    """Compute for rank 0 until it ends; return the exit code."""
+    told = Told(**json.loads(text))
+    place = Place(told.rank, told.size, told.rank, folder=Path(told.folder))
+    training = Training(told.compiles, told.microbatch_sequences, place)
+    try:
+        help_rank_zero(place, training, told.device, told.num_threads, Output())
+    except Exception as error:  # as in `main.py`: a user never sees a raw traceback
+        failure = failures.explain(error) or failures.unforeseen(error)
+        failures.show(failure, sys.stderr, is_json=False)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
