@@ -141,8 +141,12 @@ async def live(run, one, fates: list[Fate]) -> None:
         await task
 
 
-async def play(run_factory, rounds: int, lives: list[tuple[int, bool]]):
-    """A run in which bob dies `len(lives)` times, and how."""
+def nothing(_bob) -> None:
+    """Nothing happens to a folder between two lives."""
+
+
+async def play(run_factory, rounds: int, lives: list[tuple[int, bool]], between=nothing):
+    """A run in which bob dies `len(lives)` times, and how; `between` two lives its disk may fail."""
     run = await run_factory.create(rounds, checkpoint_every=7, residual_rounds=1_000, **AUDITED)
     fates: list[Fate] = []
     doomed(run, "bob", fates)
@@ -152,6 +156,8 @@ async def play(run_factory, rounds: int, lives: list[tuple[int, bool]]):
         fates.append(Fate(run.runtime, at=at, is_after=is_after, door="".join(door)))
         await live(run, bob, fates)
         bob.events.emit("life_ended")
+        if fates[-1].is_dead:
+            between(bob)
     await run.finish()
     return run, fates
 
@@ -208,6 +214,27 @@ async def test_killed_at_a_door(run_factory, is_after):
     lives = [(at, is_after) for at in range(2, 150, 13)]
     run, fates = await play(run_factory, 20, lives)
     await assert_survived(run, 20, fates, lives)
+
+
+async def test_a_payload_whose_u_was_lost_before_its_commit_is_not_committed(run_factory):
+    """A disk that breaks in this moment costs a round: the stake would pay for openings."""
+    lost = []
+
+    def lose(bob):
+        path = max(bob.folder.rglob("residual-*"))
+        lost.append(int(path.name.split("-")[1].split(".")[0]))
+        path.unlink()
+
+    lives = [(4, True, "store.save_submission")]
+    run, fates = await play(run_factory, 12, lives, lose)
+    assert fates[0].is_dead
+    assert lost == [3]
+    await assert_finished(run)
+    found = included(run, "ada")
+    assert found == {round_: [0, 1, 2] if round_ == 3 else [0, 1, 2, 3] for round_ in range(12)}
+    (skipped,) = member(run, "bob").events.named("commit_skipped")
+    assert "u of round 3" in skipped["reason"]
+    await assert_nobody_was_fined(run)
 
 
 @pytest.mark.nightly(reason="142 lives in sixty rounds: every port call, not one in thirteen")

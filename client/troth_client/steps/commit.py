@@ -11,6 +11,7 @@ from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_client.network.chain import RunChain
 from troth_client.network.sends import Due, phase_left
+from troth_client.state.errors import ResidualLostError
 from troth_client.state.records import RoundPlan
 from troth_client.state.round_state import RoundState
 from troth_client.steps.transitions import advance_by
@@ -49,8 +50,14 @@ async def commit(
     if view.run.phase != Phase.COMMIT or not is_current(chain, state, header):
         state.events.emit("commit_skipped", round=plan.round, phase=view.run.phase.name)
         return
-    if state.store.load_submission(plan.round) is None:
-        state.archive.put(await state.runtime.compute(_keep, state, submission))
+    try:
+        entry = await state.runtime.compute(_keep, state, submission, header)
+    except ResidualLostError as error:
+        # An audit of this round would find no openings, which costs more than the round earns.
+        state.events.emit("commit_skipped", round=plan.round, reason=str(error))
+        return
+    if entry is not None:
+        state.archive.put(entry)
     await chain.send_while(
         lambda now: _is_awaited(chain, plan, now),
         partial(_send, chain, plan, view, header),
@@ -58,8 +65,14 @@ async def commit(
     )
 
 
-def _keep(state: RoundState, submission: Submission) -> ResidualEntry:
-    """Put the submission and the u behind it on disk, a file as large as the model."""
+def _keep(state: RoundState, submission: Submission, header: Header) -> ResidualEntry | None:
+    """Put the submission and the u behind it on disk, a file as large as the model; return u.
+
+    Returns None where a stopped process put them there; ResidualLostError where that u is lost.
+    """
+    if state.store.load_submission(submission.round) is not None:
+        state.archive.load(submission.round, header.residual_after)
+        return None
     entry = state.residual.entry()
     state.store.save_submission(submission, entry)
     return entry
