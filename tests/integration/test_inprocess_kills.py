@@ -146,7 +146,7 @@ def nothing(_bob) -> None:
 
 
 async def play(run_factory, rounds: int, lives: list[tuple[int, bool]], between=nothing):
-    """A run in which bob dies `len(lives)` times, and how; `between` two lives its disk may fail."""
+    """A run in which bob dies `len(lives)` times; `between` two lives its disk may fail."""
     run = await run_factory.create(rounds, checkpoint_every=7, residual_rounds=1_000, **AUDITED)
     fates: list[Fate] = []
     doomed(run, "bob", fates)
