@@ -5,9 +5,10 @@ arithmetic and its own guard against gradients that nothing can be measured with
 Never: a threshold (`thresholds.py` proposes them), a chain, a file.
 Next: `ways.py` for the honest ways, `rehearsal.py` for the training, `comparison.py`.
 
-Some trainers train in the reference way. In each measured round, the next trainer is measured.
+Some trainers train in the fastest way of fp32. In each measured round, the next one is measured.
 Every way computes its gradient; each result is opened as a trainer's and judged by every other way.
-Cheats are judged by every way. All of them start from the true momentum, as a cheat would.
+Cheats compute as trainers do, and every way judges them. All of them start from the true momentum,
+as a cheat would.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from troth_attestation.work import yardstick_of
 from troth_client.audit.comparison import Group, Seat
 from troth_client.audit.edges import Bench
 from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
-from troth_client.audit.ways import Way
+from troth_client.audit.ways import Way, fastest
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
 from troth_coordinator.rules.config import RunConfig
@@ -66,7 +67,7 @@ def calibrate(
     plan: Plan,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Found:
-    """Train and measure; `ways[0]` is the reference in which the trainer and the cheats compute.
+    """Train and measure; `ways[0]` is the reference.
 
     `config` is bound to the data's manifest. Returns a group for each way as a trainer and for each
     cheat. Ways that cannot be compared with another (a single one) give groups without audits.
@@ -100,12 +101,13 @@ class _Study:
         self.bench: Bench | None = None
         self._config = config
         self._ways = ways
+        self._fastest = fastest(ways)
         self._plan = plan
         self._run = Rehearsal(config, plan.trainers, plan.seed)
 
     def round(self, round_: int, taken: Sequence[Batch], is_measured: bool) -> None:
         """Measure at w_r if asked to, then train on it; `taken` has the batch of each trainer."""
-        found = [self._compute(self._ways[0], batch) for batch in taken]
+        found = [self._compute(self._fastest, batch) for batch in taken]
         if is_measured:
             turn = round_ // self._plan.every % len(taken)
             self._measure(round_, turn, taken[turn], found[turn])
@@ -117,8 +119,10 @@ class _Study:
         except NonFiniteError:
             return None
 
-    def _measure(self, round_: int, turn: int, batch: Batch, reference: Float32 | None) -> None:
-        found = [reference, *(self._compute(way, batch) for way in self._ways[1:])]
+    def _measure(self, round_: int, turn: int, batch: Batch, trained: Float32 | None) -> None:
+        found = [
+            trained if way is self._fastest else self._compute(way, batch) for way in self._ways
+        ]
         seats = self._seats(found)
         for number, way in enumerate(self._ways):
             group = self.groups.setdefault(way.name, Group(way.name, is_honest=True))
@@ -136,7 +140,7 @@ class _Study:
                 self.bench = Bench(seats, tiles, offer.sent, self._run.rule)
         for name, part in cheats(batch):
             group = self.groups.setdefault(name, Group(name, is_honest=False))
-            made_of = self._nothing if part is None else self._compute(self._ways[0], part)
+            made_of = self._nothing if part is None else self._compute(self._fastest, part)
             self._audit(group, round_, turn, made_of, seats)
 
     def _seats(self, found: Sequence[Float32 | None]) -> list[Seat]:

@@ -1,6 +1,6 @@
 """The honest ways in which this machine can compute one gradient: devices, precisions, threads.
 
-Owns: which ways there are, and which of them are asked for.
+Owns: which ways there are, which of them are asked for, and which is the fastest.
 Never: compares them. Next: `calibrate.py`, which does; `recompute.py` for the computation.
 """
 
@@ -78,6 +78,15 @@ def ways_here(
         if setting.is_varied:
             ways += [Way(f"{setting.name}, microbatch {n}", *where, n) for n in others]
     return ways
+
+
+def fastest(ways: Sequence[Way]) -> Way:
+    """Return the way of fp32 that should take the least time: on a GPU, else with most threads.
+
+    The first of `ways`, the reference, may be the only one of fp32.
+    """
+    exact = [way for way in ways if way.device.precision == "fp32"]
+    return max(exact, key=lambda way: (way.device.torch != CPU.torch, way.threads))
 
 
 def _settings(chosen: torch.device | None) -> Iterator[_Setting]:

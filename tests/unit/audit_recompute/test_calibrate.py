@@ -1,6 +1,8 @@
 """Calibration: on real gradients, every honest way passes and no cheat does."""
 
 import json
+import os
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from troth_cli import main
 from troth_client.audit import ways as ways_of_audit
 from troth_client.audit.calibrate import Plan, calibrate, cheats
 from troth_client.audit.thresholds import propose
-from troth_client.audit.ways import ways_here
+from troth_client.audit.ways import Way, fastest, ways_here
 from troth_client.model import device
 
 PLAN = Plan(rounds=3, every=2, draws=2)
@@ -107,6 +109,30 @@ def test_a_way_computes_what_a_trainer_of_that_kind_computes(ways):
         expected = coefficients(batch, microbatch=microbatch).numpy()
         assert np.allclose(found[name], expected, rtol=1e-3, atol=1e-6)
     assert not np.array_equal(*found.values())
+
+
+@pytest.mark.cuda
+def test_the_fastest_way_is_exact_and_on_the_card(card):
+    assert fastest(ways_here(CONFIG, card)).name == "cuda fp32"
+    assert fastest(ways_here(CONFIG, card, ["bf16"])).name == "cpu fp32"
+    assert fastest(ways_here(CONFIG, torch.device("cpu"))).threads == max(2, os.cpu_count())
+
+
+def test_the_reference_computes_only_what_is_measured(monkeypatch, ways):
+    """It is one thread: with all training and all cheats, 124 M parameters took a day."""
+    computed = Counter()
+    honest = Way.coefficients
+
+    def counted(way, *arguments):
+        computed[way.name] += 1
+        return honest(way, *arguments)
+
+    monkeypatch.setattr(Way, "coefficients", counted)
+    calibrate(CONFIG, Data(), ways, PLAN)
+    measured, num_cheats = PLAN.num_measured, 6
+    assert computed["cpu fp32"] == computed["cpu bf16"] == measured
+    trained = PLAN.rounds * PLAN.trainers
+    assert computed["cpu fp32, 2 threads"] == trained + measured * num_cheats
 
 
 def test_every_pair_is_audited_in_both_directions_and_every_cheat_by_all(groups, ways):
