@@ -216,25 +216,26 @@ async def test_killed_at_a_door(run_factory, is_after):
     await assert_survived(run, 20, fates, lives)
 
 
-async def test_a_payload_whose_u_was_lost_before_its_commit_is_not_committed(run_factory):
-    """A disk that breaks in this moment costs a round: the stake would pay for openings."""
-    lost = []
+@pytest.mark.parametrize("lost", [2, 3], ids=["before", "own"])
+async def test_a_payload_whose_u_was_lost_before_its_commit_is_not_committed(run_factory, lost):
+    """A disk that breaks in this moment costs a round; refused openings would cost many."""
 
     def lose(bob):
-        path = max(bob.folder.rglob("residual-*"))
-        lost.append(int(path.name.split("-")[1].split(".")[0]))
+        (path,) = bob.folder.rglob(f"residual-{lost:020}.record")
         path.unlink()
 
     lives = [(4, True, "store.save_submission")]
     run, fates = await play(run_factory, 12, lives, lose)
     assert fates[0].is_dead
-    assert lost == [3]
     await assert_finished(run)
     found = included(run, "ada")
     assert found == {round_: [0, 1, 2] if round_ == 3 else [0, 1, 2, 3] for round_ in range(12)}
-    (skipped,) = member(run, "bob").events.named("commit_skipped")
-    assert "u of round 3" in skipped["reason"]
-    await assert_nobody_was_fined(run)
+    bob = member(run, "bob")
+    (skipped,) = bob.events.named("commit_skipped")
+    assert f"u of round {lost}" in skipped["reason"]
+    refused = [audit["round"] for audit in bob.events.named("openings_lost")]
+    assert refused == ([2] if lost == 2 else []), "it was included before its u was lost"
+    assert (await run.view()).entries[3].openings_step == len(refused)
 
 
 @pytest.mark.nightly(reason="142 lives in sixty rounds: every port call, not one in thirteen")

@@ -6,7 +6,9 @@ Next: `state/openings_store.py`, `participant/audits.py`.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
+from troth_attestation.header import Header
 from troth_client.audit.drawn import frozen_seed, sampled_payload
 from troth_client.audit.sending import Purpose, send
 from troth_client.network.chain import RunChain
@@ -21,8 +23,11 @@ from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import run_clock
-from troth_coordinator.rules.ids import ZERO_DIGEST, Digest, RoundIndex
+from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
 from troth_coordinator.rules.view import NetworkView, RoundView, SeedStatus
+
+LONGEST_PAUSE: Final = 32
+"""Slots between two searches for a lost header, at most."""
 
 
 def rounds_to_open(
@@ -61,17 +66,14 @@ def is_asked(chain: RunChain, audits: AuditState, view: NetworkView, round_: Rou
 async def show_openings(
     submissions: Submissions, audits: AuditState, work: TrainerWork, round_: RoundView
 ) -> None:
-    """Open the drawn tiles of one of our rounds, serve them and post their root.
-
-    Does nothing but report where nobody serves a header that this machine has lost: the next look
-    tries again.
-    """
+    """Open the drawn tiles of one of our rounds, serve them and post their root."""
     chain, state = submissions.chain, submissions.state
+    header = await _header(submissions, audits, round_)
+    sampled = sampled_payload(
+        frozen_seed(round_), header, state.num_tiles, state.config.judge.openings_tiles
+    )
     try:
-        root = await _open_tiles(submissions, audits.tracker.view, work, round_)
-    except TransportError as error:
-        chain.events.emit("openings_delayed", round=round_.round, reason=str(error))
-        return
+        root = await state.runtime.compute(work.open_tiles, sampled)
     except ResidualLostError as error:
         chain.events.emit("openings_lost", round=round_.round, reason=str(error))
         state.archive.release(RoundIndex(round_.round))
@@ -81,12 +83,14 @@ async def show_openings(
     await send(chain, audits.tracker, audits.tracker.view, post, purpose)
 
 
-async def _open_tiles(
-    submissions: Submissions, view: NetworkView, work: TrainerWork, round_: RoundView
-) -> Digest:
-    state = submissions.state
-    header = await submissions.header(round_, view, submissions.chain.index)
-    sampled = sampled_payload(
-        frozen_seed(round_), header, state.num_tiles, state.config.judge.openings_tiles
-    )
-    return await state.runtime.compute(work.open_tiles, sampled)
+async def _header(submissions: Submissions, audits: AuditState, round_: RoundView) -> Header:
+    """Return our header of a round. Where this machine has lost it, ask others until one has it."""
+    chain, pause = submissions.chain, 1
+    while True:
+        try:
+            return await submissions.header(round_, audits.tracker.view, chain.index)
+        except TransportError as error:
+            chain.events.emit("openings_delayed", round=round_.round, reason=str(error))
+        for _ in range(pause):
+            await chain.runtime.wait()
+        pause = min(2 * pause, LONGEST_PAUSE)

@@ -45,6 +45,9 @@ class ResidualArchive:
             RoundIndex(round_): RoundIndex(previous)
             for round_, previous in store.residual_links().items()
         }
+        # An audit that asks for one of these is answered with the reason, not with silence.
+        lost = set(store.submission_rounds()) - self._previous.keys()
+        self._previous |= {RoundIndex(round_): RoundIndex(round_) for round_ in lost}
 
     @property
     def memory_bytes(self) -> int:

@@ -20,6 +20,7 @@ from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import NetworkView
@@ -68,10 +69,13 @@ async def commit(
 def _keep(state: RoundState, submission: Submission, header: Header) -> ResidualEntry | None:
     """Put the submission and the u behind it on disk, a file as large as the model; return u.
 
-    Returns None where a stopped process put them there; ResidualLostError where that u is lost.
+    Returns None where a stopped process put them there. Raises ResidualLostError where that u, or
+    the one before it, is lost: no audit could be answered.
     """
     if state.store.load_submission(submission.round) is not None:
         state.archive.load(submission.round, header.residual_after)
+        if header.previous_included != NONE:  # openings show that one, too
+            state.archive.load(header.previous_included, header.residual_before)
         return None
     entry = state.residual.entry()
     state.store.save_submission(submission, entry)

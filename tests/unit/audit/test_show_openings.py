@@ -12,6 +12,7 @@ from support.audit_driver import (
     AuditDriver,
     Holders,
     closed_round,
+    settle,
     view_at,
 )
 from support.audit_views import audit_view
@@ -174,12 +175,15 @@ async def test_a_lost_header_is_had_from_others(driver):
     """The chain names it and all hold it: u alone is needed to show the tiles."""
     for path in driver.folder.rglob("*submission*"):
         path.unlink()
-    driver.holders = Holders(None, encode(AUDIT.header) + bytes(64))
-    await look(driver)
-    (delayed,) = driver.named("openings_delayed")
-    assert "from a holder" in delayed["reason"]
-    assert driver.node.sent == []
-    await look(driver, slot=FROZEN_AT + 2, sequence=2)
+    driver.holders = Holders(None, None, None, encode(AUDIT.header) + bytes(64))
+    looking = driver.start(look(driver))
+    await settle()
+    slots = 0
+    while not looking.done():
+        await driver.pass_slot()
+        slots += 1
+    assert slots == (1 + 2 + 4) + 1, "it asks ever more seldom, and then sends"
+    assert len(driver.named("openings_delayed")) == 3
     assert posted_root(driver) == AUDIT.root
     assert driver.named("openings_lost") == []
 
