@@ -97,11 +97,11 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
 
     Trains a little, on a GPU if there is one, and computes each measured gradient in every way that
     this machine has: precisions, devices, thread counts, microbatches. Each way judges the others
-    and the cheats: 1/8, 1/4, 1/2 of the batch skipped, a free-rider. With --device cuda the processor's own
-    variants are left out, but its two precisions stay. Each number is the median, over the opened
-    tiles, of the implied gradient's error relative to the gradient. Targets that stand just inside
-    a bound for one way are shown to all others; none may call them a mismatch. The bounds hold for
-    the ways in the table: run it on every kind of machine that will take part.
+    and the cheats: 1/8, 1/4, 1/2 of the batch skipped, a free-rider. With --device cuda the
+    processor's own variants are left out, but its two precisions stay. Each number is the median,
+    over the opened tiles, of the implied gradient's error relative to the gradient. Targets that
+    stand just inside a bound for one way are shown to all others; none may call them a mismatch.
+    The bounds hold for the ways in the table: run it on every kind of machine that will take part.
     """
     from troth_cli.settings import run_settings
 
