@@ -1,4 +1,4 @@
-"""Joining late, measured: `python scripts/bench/late_join.py [--layers L --hidden C] [--seed S]`.
+"""Joining late, measured: `python scripts/bench/late_join.py [--layers L] [--hidden C] [--seed S]`.
 
 Owns: one run of real processes on the embedded chain, one of which starts late. Its log gives
 the seconds and bytes of each step of its way in, another log the cost of checkpoints.
@@ -153,6 +153,14 @@ def _overlaps(begun: float, ended: float, made: dict[str, Any]) -> bool:
     return made["time"] > begun and made["time"] - made["seconds"] < ended
 
 
+def model_of(hidden: int | None, layers: int | None) -> dict[str, int]:
+    """Return what differs from the model of the demo; a wider one has 4 layers unless told."""
+    found = {}
+    if hidden is not None:
+        found = {"hidden_size": hidden, "intermediate_size": 4 * hidden, "num_hidden_layers": 4}
+    return found if layers is None else {**found, "num_hidden_layers": layers}
+
+
 def main() -> int:
     """Run once and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -161,12 +169,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trainers", type=int, default=3)
     arguments = parser.parse_args()
-    if arguments.hidden:
-        Options.model = {
-            "hidden_size": arguments.hidden,
-            "intermediate_size": 4 * arguments.hidden,
-            "num_hidden_layers": arguments.layers or 4,
-        }
+    Options.model = model_of(arguments.hidden, arguments.layers)
     with tempfile.TemporaryDirectory() as folder:
         events = run(Path(folder) / "run", arguments.seed, arguments.trainers)
     found = measure(events, f"trainer-{arguments.trainers}")

@@ -1,8 +1,14 @@
 """`troth doctor` in a good world and in broken ones."""
 
 import pytest
+from solders.pubkey import Pubkey
+from support.limited_node import limited_node
 from support.network import SOL
 from support.portions import portions
+
+from troth_cli.state_folders import state_folder
+from troth_cli.workflows.doctor_rpc import NUM_TRIES
+from troth_coordinator.chain import unhurried
 
 pytestmark = pytest.mark.processes
 WIDE = ("chain.commit_slots=4000", "chain.attest_slots=4000", "chain.verdict_commit_slots=4000")
@@ -60,6 +66,60 @@ def test_a_node_that_is_dead_is_one_problem_and_hides_no_other(bench):
     assert "chmod 600" in checks["key"]["advice"]
     assert checks["slots"]["level"] == checks["balance"]["level"] == "not tested"
     assert checks["device"]["level"] == "ok"
+
+
+def test_a_dead_node_beside_a_living_one_is_named_and_passed_over(bench):
+    arguments = ["--key", bench.key("a"), "--rpc", DEAD, "--rpc", bench.rpc, "--device", "cpu"]
+    checks = examined(bench, *arguments)
+    assert checks["rpc"]["level"] == "warning"
+    assert f"; {DEAD}: " in checks["rpc"]["found"]
+    assert checks["balance"]["values"]["lamports"] == 10 * SOL
+    assert checks["program"]["level"] == "ok"
+    assert checks["slots"]["values"]["slot_seconds"] > 0
+
+
+def test_a_node_that_limits_requests_has_a_table_all_the_same(bench, monkeypatch):
+    monkeypatch.setattr(unhurried, "PATIENCE_SECONDS", 0.0)
+    with limited_node(bench.rpc, NUM_TRIES) as limited:
+        checks = examined(bench, "--rpc", limited, "--device", "cpu", code=1)
+    assert checks["rpc"]["level"] == "ok"
+    assert checks["rpc rate"]["level"] == "warning"
+    assert checks["rpc rate"]["found"].startswith("0 of 10 ")
+    assert checks["slots"]["level"] == "problem"
+    assert "rpc rate" in checks["slots"]["advice"]
+    assert "429" in checks["program"]["found"]
+
+
+def test_a_node_that_limits_requests_is_helped_out_by_another(bench):
+    with limited_node(bench.rpc, NUM_TRIES) as limited:
+        checks = examined(bench, "--rpc", limited, "--rpc", bench.rpc, "--device", "cpu")
+    assert checks["rpc version"]["level"] == "warning"
+    assert f"{limited}: HTTP status 429" in checks["rpc version"]["found"]
+    assert checks["slots"]["values"]["slot_seconds"] > 0
+    assert checks["program"]["level"] == "ok"
+
+
+def test_a_newcomer_needs_what_join_asks_for(bench):
+    run = bench.create("chain.min_stake='1 SOL'", fund="0.1")
+    named = [run, "--rpc", bench.rpc, "--device", "cpu"]
+    checks = examined(bench, *named, "--key", bench.key("poor", 1.1), code=1)
+    assert problems(checks) == ["fees"]
+    assert checks["fees"]["needed"].startswith("1.26 SOL")
+    error = bench.cli.refused(*bench.join_arguments(run, "poor"), "--check")
+    assert error["subject"] == "balance"
+    assert error["expected"].startswith("1.26 SOL")
+    checks = examined(bench, *named, "--key", bench.key("rich", 1.26))
+    assert checks["fees"]["level"] == "ok"
+
+
+def test_the_state_folder_is_the_one_that_join_takes(bench, monkeypatch):
+    run = bench.create(*WIDE)
+    monkeypatch.chdir(bench.folder)
+    named = ["--key", bench.key("a"), "--rpc", bench.rpc, "--device", "cpu", "--json"]
+    checks = {one["check"]: one for one in bench.cli("doctor", "run.toml", *named).json["checks"]}
+    folder = state_folder(Pubkey.from_string(run), bench.address("a"))
+    assert checks["room"]["found"] == f"room for the whole run in {folder}"
+    assert not folder.parent.exists()
 
 
 def test_an_empty_balance_and_the_config_of_another_run_are_problems(bench):

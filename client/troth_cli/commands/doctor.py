@@ -11,7 +11,6 @@ from typing import Annotated, Optional
 import typer
 
 from troth_cli.options import Hubs, MicroBatch, Networked, command
-from troth_cli.state_folders import STATES
 from troth_cli.view.output import Output
 
 
@@ -32,8 +31,14 @@ class DoctorOptions(Networked):
         typer.Option("--key", metavar="FILE", help="Key file of the owner.", show_default=False),
     ] = None
     state: Annotated[
-        Path, typer.Option("--state", metavar="DIR", help="Folder of the participant.")
-    ] = STATES
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Folder of the participant; else troth-state/RUN-OWNER here.",
+            show_default=False,
+        ),
+    ] = None
     device: Annotated[
         str,
         typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),

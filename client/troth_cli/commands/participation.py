@@ -15,6 +15,7 @@ from troth_cli.commands.archive_options import WithArchive
 from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, MicroBatch, command
 from troth_cli.view.amounts import address_of_run, lamports
 from troth_cli.view.output import Facts, Grid, Output
+from troth_cli.workflows.join_cost import SESSION_SOL
 from troth_coordinator.chain.priority import DEFAULT_POLICY
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class WitnessOptions(WithArchive):
         typer.Option(
             "--session-sol", metavar="SOL", help="Moved to the session key, for fees and rent."
         ),
-    ] = "0.25"
+    ] = SESSION_SOL
     refill_sol: Annotated[
         str,
         typer.Option(

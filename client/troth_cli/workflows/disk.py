@@ -4,17 +4,28 @@ Owns: the check before joining. Never: writes or deletes.
 Next: `troth_client/state/retention.py` for the numbers.
 """
 
+import contextlib
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from troth_attestation.pieces import FP32_BYTES
 from troth_cli.errors import DiskSpaceError
+from troth_client.checkpoint.state_store import CHECKPOINTS_FOLDER
 from troth_client.compression.limits import payload_length
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.shapes import trainable_shapes
+from troth_client.runtime.files import existing_part
 from troth_client.state.retention import Retention
+from troth_client.storage.store import RECORDS
+from troth_client.transport.files import BLOBS_FOLDER
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.params_view import ParamsView
+
+_FORESEEN: Final = (CHECKPOINTS_FOLDER, BLOBS_FOLDER)
+"""The folders whose bytes `Retention.disk_bytes` counts, beside the records."""
 
 
 def check_disk(folder: Path, config: RunConfig, params: ParamsView) -> str:
@@ -27,20 +38,38 @@ def check_disk(folder: Path, config: RunConfig, params: ParamsView) -> str:
     payload = payload_length(layout.num_tiles, config.demo.k)
     most = retention.disk_bytes(weights, layout.num_tiles, payload, params.capacity)
     least = retention.least_bytes(weights)
-    held = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    free = shutil.disk_usage(folder).free + held
-    if free < least:
+    room = shutil.disk_usage(existing_part(folder)).free + held_bytes(folder)
+    if room < least:
         raise DiskSpaceError(
             f"{_gigabytes(least)} free in {folder}, to start",
-            _gigabytes(free),
+            _gigabytes(room),
             "Free some space, or name another folder with --state. Nothing was paid.",
         )
-    if free >= most:
+    if room >= most:
         return ""
     return (
-        f"this run may need up to {_gigabytes(most)} in {folder}, and {_gigabytes(free)} are free;"
-        " a full disk ends this participant"
+        f"this run may need up to {_gigabytes(most)} in {folder}, and {_gigabytes(room)} are free"
+        " or hold it already; a full disk ends this participant"
     )
+
+
+def held_bytes(folder: Path) -> int:
+    """Return how much of what a run may need is on the disk already.
+
+    A state folder also holds what no run needs room for any more: the data set, an archive.
+    """
+    total = 0
+    for file in _foreseen(folder):
+        with contextlib.suppress(FileNotFoundError):  # a participant at work has removed it
+            total += file.stat().st_size
+    return total
+
+
+def _foreseen(folder: Path) -> Iterator[Path]:
+    yield from folder.glob(RECORDS)
+    for name in _FORESEEN:
+        for inside, _folders, files in os.walk(folder / name):
+            yield from (Path(inside, file) for file in files)
 
 
 def _gigabytes(num_bytes: int) -> str:

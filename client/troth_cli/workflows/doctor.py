@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,15 +20,30 @@ from solders.pubkey import Pubkey
 
 from troth_cli.errors import KeyFileError
 from troth_cli.keyfiles import read_key
+from troth_cli.slot_time import STATED, SlotTime
+from troth_cli.state_folders import STATES, state_folder
 from troth_cli.view.output import Output
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusal, run_checks, untested
-from troth_cli.workflows.doctor_rpc import LINK_CHECKS, Link, check_latency, check_owner_balance
+from troth_cli.workflows.doctor_rpc import (
+    LINK_CHECKS,
+    Link,
+    ask_each,
+    check_owner_balance,
+    latency,
+    latency_result,
+)
 from troth_cli.workflows.doctor_run import RUN_CHECKS, Membership, Question
 from troth_cli.workflows.probes import measure_round, measure_slots
 from troth_cli.workflows.prospects import Tempo
+from troth_client.runtime.files import existing_part
 from troth_client.runtime.installed import install_command
-from troth_coordinator.chain.errors import ChainError
+from troth_client.runtime.memory import first_line
+from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import ChainError, RpcAddressError
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.chain.rpc import Rpc
+from troth_coordinator.chain.rpc_health import names_of
+from troth_coordinator.chain.unhurried import UnhurriedRpc
 
 PROBE_BYTES: Final = 8 << 20
 SLOW_DISK_BYTES_PER_SECOND: Final = 10_000_000
@@ -47,9 +62,10 @@ class Seen:
 def examine(question: Question, output: Output) -> list[Row]:
     """Make every check that can be made and return the rows; problems are rows, not errors."""
     owner, key_row = _key(question)
-    disk_row = Row("disk", _disk(question.state))
+    state = _state(question, owner)
+    disk_row = Row("disk", _disk(state))
     seen = asyncio.run(_network(question, owner))
-    rows = [*seen.rows, key_row, disk_row, *_machine(question, seen.member, output)]
+    rows = [*seen.rows, key_row, disk_row, *_machine(question, state, seen.member, output)]
     return [_as_problem(row) for row in rows]
 
 
@@ -64,19 +80,30 @@ def _as_problem(row: Row) -> Row:
     return Row(row.name, replace(row.result, level=Level.PROBLEM))
 
 
-def _machine(question: Question, member: Membership | None, output: Output) -> list[Row]:
+def _state(question: Question, owner: Pubkey | None) -> Path:
+    """Return the folder that `troth join` would take, as far as it is known."""
+    if question.state is not None:
+        return question.state
+    return STATES if question.run is None or owner is None else state_folder(question.run, owner)
+
+
+def _machine(
+    question: Question, state: Path, member: Membership | None, output: Output
+) -> list[Row]:
     try:
         with output.loading():
             from troth_cli.workflows.doctor_machine import examine_machine
-    except ModuleNotFoundError as error:
-        found = CheckResult(
-            Level.PROBLEM,
-            f"the package `{error.name}` is not installed",
-            "the packages to train",
-            f"Install them with: {install_command('train')}",
-        )
+    except (ImportError, OSError) as error:  # OSError: a library of PyTorch's that is not there
+        advice = f"Install them with: {install_command('train')}"
+        found = CheckResult(Level.PROBLEM, _unloaded(error), "the packages to train", advice)
         return [Row("device", found)]
-    return examine_machine(question, member)
+    return examine_machine(question, state, member)
+
+
+def _unloaded(error: ImportError | OSError) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"the package `{error.name}` is not installed"
+    return f"an installation that cannot be loaded: {first_line(error)}"
 
 
 def _key(question: Question) -> tuple[Pubkey | None, Row]:
@@ -101,16 +128,10 @@ def _key(question: Question) -> tuple[Pubkey | None, Row]:
 
 def _disk(state: Path) -> CheckResult:
     """Write some megabytes beside the state folder, time it, and remove them."""
-    folder = next((one for one in (state, *state.parents) if one.exists()), state)
-    probe = folder / f".troth-doctor-{secrets.token_hex(8)}.tmp"
-    data = os.urandom(PROBE_BYTES)  # before the clock runs: it is slower than many disks
+    folder = state
     try:
-        began = time.perf_counter()
-        with probe.open("xb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        rate = PROBE_BYTES / max(time.perf_counter() - began, 1e-6)
+        folder = existing_part(state)
+        rate = PROBE_BYTES / max(_seconds_to_write(folder), 1e-6)
     except OSError as error:
         return CheckResult(
             Level.PROBLEM,
@@ -118,9 +139,6 @@ def _disk(state: Path) -> CheckResult:
             "a folder that can be written",
             "Name another folder with --state, or free some space.",
         )
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink()
     values = {"bytes_per_second": rate}
     found = f"{rate / 1e6:.0f} MB/s in {folder}"
     if rate >= SLOW_DISK_BYTES_PER_SECOND:
@@ -129,25 +147,58 @@ def _disk(state: Path) -> CheckResult:
     return CheckResult(Level.WARNING, found, "10 MB/s", advice, values=values)
 
 
+def _seconds_to_write(folder: Path) -> float:
+    probe = folder / f".troth-doctor-{secrets.token_hex(8)}.tmp"
+    data = os.urandom(PROBE_BYTES)  # before the clock runs: it is slower than many disks
+    try:
+        began = time.perf_counter()
+        with probe.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        return time.perf_counter() - began
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
 async def _network(question: Question, owner: Pubkey | None) -> Seen:
-    async with _nodes(question.rpc_urls) as nodes:
-        first = await run_checks((("rpc", check_latency),), Link(nodes, None))
-        names = [name for name, _check in LINK_CHECKS]
-        if first[0].result.level is Level.REFUSED:
-            rest = [*names, "balance", *(name for name, _check in RUN_CHECKS)]
-            return Seen([*first, *(Row(name, untested(NO_NODE)) for name in rest)], None)
-        tempo = Tempo(await measure_slots(nodes[0]), _NO_ROUND)
-        link = Link(nodes, tempo, program=question.program)
-        rows = [*first, *await run_checks(LINK_CHECKS, link)]
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            asked = await ask_each(await _nodes(question.rpc_urls, stack), latency)
+        except RpcAddressError as error:
+            return _without_node(refusal(error))
+        first, nodes = asked.result(latency_result), list(asked.answers)
+        if not nodes:
+            return _without_node(first)
+        rpc = await stack.enter_async_context(UnhurriedRpc({one.name: one for one in nodes}))
+        client = CoordinatorClient(rpc, question.program)
+        tempo = Tempo(await _slot(rpc), _NO_ROUND)
+        link = Link(nodes, client, tempo)
+        rows = [Row("rpc", first), *await run_checks(LINK_CHECKS, link)]
         rows.append(Row("balance", await _balance(link, owner)))
         member, found = await _membership(question, link, tempo, owner)
         return Seen([*rows, *found], member)
 
 
-@contextlib.asynccontextmanager
-async def _nodes(urls: tuple[str, ...]) -> AsyncIterator[tuple[HttpRpc, ...]]:
-    async with contextlib.AsyncExitStack() as stack:
-        yield tuple([await stack.enter_async_context(HttpRpc(url)) for url in urls])
+async def _nodes(urls: Sequence[str], stack: contextlib.AsyncExitStack) -> list[HttpRpc]:
+    """Open every node by a name that holds no key. Raises RpcAddressError."""
+    opened = [HttpRpc(url, name=name) for name, url in names_of(urls).items()]
+    return [await stack.enter_async_context(one) for one in opened]
+
+
+def _without_node(why: CheckResult) -> Seen:
+    names = [*(name for name, _check in LINK_CHECKS), "balance"]
+    names += [name for name, _check in RUN_CHECKS]
+    return Seen([Row("rpc", why), *(Row(name, untested(NO_NODE)) for name in names)], None)
+
+
+async def _slot(rpc: Rpc) -> SlotTime:
+    """Return the length of a slot; the stated one, as not measured, where the nodes say nothing."""
+    try:
+        return await measure_slots(rpc)
+    except ChainError:
+        return STATED
 
 
 async def _balance(link: Link, owner: Pubkey | None) -> CheckResult:

@@ -5,6 +5,9 @@ them. Imports PyTorch: load it late. Next: `troth_client.participant.measuring`.
 """
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusal, run_checks
 from troth_cli.workflows.doctor_run import Membership, Question
@@ -18,12 +21,14 @@ from troth_cli.workflows.machine_checks import (
 from troth_client.compression.known_answer import choose_path
 from troth_client.errors import ClientError
 from troth_client.model.device import choose_device
+from troth_client.model.errors import DeviceError
 from troth_client.participant.measuring import Measured, measure_machine
+from troth_client.runtime.memory import first_line
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
 
-def examine_machine(question: Question, member: Membership | None) -> list[Row]:
+def examine_machine(question: Question, state: Path, member: Membership | None) -> list[Row]:
     """Return what is to be said about the device, and about its work for the run."""
     if question.config is None:
         return [Row("device", _known_answer(question.device))]
@@ -33,7 +38,7 @@ def examine_machine(question: Question, member: Membership | None) -> list[Row]:
         bounds = bounds_result(measured, question.config)
         return [Row("device", device_result(measured)), Row("bounds", bounds)]
     candidate = Candidate(
-        state=question.state,
+        state=state,
         config=question.config,
         role=member.role,
         view=member.view,
@@ -53,8 +58,9 @@ async def _not_here() -> None:
 
 def _known_answer(name: str) -> CheckResult:
     try:
-        device = choose_device(name)
-        path = choose_path(device.torch)
+        with _broken_device():
+            device = choose_device(name)
+            path = choose_path(device.torch)
     except ClientError as error:
         return refusal(error)
     if path.reason:
@@ -64,7 +70,21 @@ def _known_answer(name: str) -> CheckResult:
 
 def _measured(question: Question, config: RunConfig, *, is_juror: bool) -> Measured | ClientError:
     try:
-        device = choose_device(question.device, question.microbatch_sequences)
-        return measure_machine(config, device, is_juror=is_juror)
+        with _broken_device():
+            device = choose_device(question.device, question.microbatch_sequences)
+            return measure_machine(config, device, is_juror=is_juror)
     except ClientError as error:
         return error
+
+
+@contextlib.contextmanager
+def _broken_device() -> Iterator[None]:
+    """Raise DeviceError for what PyTorch says of a device that is there and does not work."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise DeviceError(
+            "a device that computes",
+            first_line(error),
+            "Try --device cpu. If that works, look at the driver and at who else uses the device.",
+        ) from error

@@ -1,23 +1,25 @@
 """The doctor's questions to RPC nodes.
 
-Owns: latency, lag, rate limits, versions, slots, the program, a balance.
+Owns: latency, lag, rate limits, versions, slots, the program, a balance. Each node is asked by
+itself; one that has no answer is named and hides nothing of the others.
 Never: sends a transaction. Next: `doctor_run.py` for a run and its holders; `doctor.py`.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from solders.pubkey import Pubkey
 
 from troth_cli.slot_time import STATED_SLOT_MICROS
 from troth_cli.view.amounts import sol
-from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
+from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
 from troth_cli.workflows.prospects import Tempo
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import ChainError
 from troth_coordinator.chain.http_rpc import HttpRpc
 
 NUM_TRIES: Final = 5
@@ -30,36 +32,74 @@ OWN_TIME_SECONDS: Final = 86_400
 """A chain whose clock is a day off keeps its own time: a local network."""
 CLOCK_ADDRESS: Final = Pubkey.from_string("SysvarC1ock11111111111111111111111111111111")
 _CLOCK_TIME: Final = slice(32, 40)
+_PASSED_OVER: Final = "Name another node in its place: `troth join` goes on with the rest."
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Answer]):
+    """One question to every node: the answers, and the errors of the nodes that have none."""
+
+    answers: dict[HttpRpc, Answer]
+    errors: dict[HttpRpc, ChainError]
+
+    def result(self, judge: Callable[[Sequence[Answer]], CheckResult]) -> CheckResult:
+        """Judge the answers and name the nodes without one; a refusal where there is no answer."""
+        silent = [f"{node.name}: {error.found}" for node, error in self.errors.items()]
+        if not self.answers:
+            first = next(iter(self.errors.values()))
+            return replace(refusal(first), found="; ".join(silent))
+        found = judge(list(self.answers.values()))
+        if not silent:
+            return found
+        text = "; ".join((found.found, *silent))
+        advice = found.advice or _PASSED_OVER
+        return replace(found, level=Level.WARNING, found=text, advice=advice)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The RPC nodes, of which most checks ask the first; `wall` is the time of day.
+    """The RPC nodes that answer, and a client over all of them; `wall` is the time of day."""
 
-    `program` is the address of the program, None for the packaged one's.
-    """
-
-    nodes: tuple[HttpRpc, ...]
+    nodes: Sequence[HttpRpc]
+    client: CoordinatorClient
     tempo: Tempo | None
     wall: Callable[[], float] = time.time
-    program: Pubkey | None = None
-
-    @property
-    def client(self) -> CoordinatorClient:
-        """A client at the first node."""
-        return CoordinatorClient(self.nodes[0], self.program)
 
 
-async def check_latency(link: Link) -> CheckResult:
-    """Time a small request some times at every node."""
-    seconds = []
-    for node in link.nodes:
-        times = []
-        for _try in range(NUM_TRIES):
-            began = time.perf_counter()
-            await node.get_slot()
-            times.append(time.perf_counter() - began)
-        seconds.append(median(times))
+async def ask_each(
+    nodes: Sequence[HttpRpc], ask: Callable[[HttpRpc], Awaitable[Answer]]
+) -> Asked[Answer]:
+    """Ask all nodes at once; the answers are in the order of the nodes."""
+
+    async def ask_one(node: HttpRpc) -> Answer | ChainError:
+        try:
+            return await ask(node)
+        except ChainError as error:
+            return error
+
+    asked: Asked[Answer] = Asked({}, {})
+    for node, found in zip(nodes, await asyncio.gather(*map(ask_one, nodes)), strict=True):
+        if isinstance(found, ChainError):
+            asked.errors[node] = found
+        else:
+            asked.answers[node] = found
+    return asked
+
+
+async def latency(node: HttpRpc) -> float:
+    """Time a small request some times; return the seconds of the middle one."""
+    times = []
+    for _try in range(NUM_TRIES):
+        began = time.perf_counter()
+        await node.get_slot()
+        times.append(time.perf_counter() - began)
+    return median(times)
+
+
+def latency_result(seconds: Sequence[float]) -> CheckResult:
+    """Tell whether every node is near enough."""
     slowest = max(seconds)
     found = ", ".join(f"{one * 1e3:.0f} ms" for one in seconds)
     values = {"seconds": slowest}
@@ -72,9 +112,7 @@ async def check_latency(link: Link) -> CheckResult:
 async def check_lag(link: Link) -> CheckResult:
     """Compare the nodes with each other; a single one with the clock of this machine."""
     if len(link.nodes) > 1:
-        slots = await asyncio.gather(*(node.get_slot() for node in link.nodes))
-        behind = max(slots) - min(slots)
-        return _lag(f"{behind} slots apart", f"at most {LAG_SLOTS}", behind <= LAG_SLOTS)
+        return (await ask_each(link.nodes, HttpRpc.get_slot)).result(_apart)
     _slot, (account,) = await link.nodes[0].get_accounts([CLOCK_ADDRESS])
     if account is None:
         return untested("the chain has no clock")
@@ -84,6 +122,11 @@ async def check_lag(link: Link) -> CheckResult:
     needed = f"at most {LAG_SECONDS:g} s"
     found = f"{behind_seconds:.0f} s behind the clock of this machine"
     return _lag(found, needed, abs(behind_seconds) <= LAG_SECONDS)
+
+
+def _apart(slots: Sequence[int]) -> CheckResult:
+    behind = max(slots) - min(slots)
+    return _lag(f"{behind} slots apart", f"at most {LAG_SLOTS}", behind <= LAG_SLOTS)
 
 
 def _lag(found: str, needed: str, is_fine: bool) -> CheckResult:
@@ -105,16 +148,17 @@ async def check_rate(link: Link) -> CheckResult:
 
 async def check_version(link: Link) -> CheckResult:
     """Name the software of every node."""
-    return CheckResult(Level.OK, ", ".join([await node.version() for node in link.nodes]))
+    asked = await ask_each(link.nodes, HttpRpc.version)
+    return asked.result(lambda versions: CheckResult(Level.OK, ", ".join(versions)))
 
 
 async def check_slots(link: Link) -> CheckResult:
     """Compare the measured length of a slot with the stated one."""
     tempo = link.tempo
     if tempo is None or not tempo.slot.is_measured:
-        return CheckResult(
-            Level.PROBLEM, "no new slot in some seconds", "slots that go on", "Choose another node."
-        )
+        advice = "Choose another node, or look at `rpc rate` if it limits requests."
+        found = "nobody has seen slots go by in some seconds"
+        return CheckResult(Level.PROBLEM, found, "slots that go on", advice)
     values = {"slot_seconds": tempo.slot.seconds(1)}
     found, needed = f"{tempo.slot.micros / 1e3:.0f} ms a slot", f"{STATED_SLOT_MICROS / 1e3:.0f} ms"
     if 2 * tempo.slot.micros >= STATED_SLOT_MICROS and tempo.slot.micros <= 2 * STATED_SLOT_MICROS:
@@ -141,8 +185,8 @@ async def check_owner_balance(client: CoordinatorClient, owner: Pubkey) -> Check
 
 LINK_CHECKS: Final[Registry[Link]] = (
     ("rpc lag", check_lag),
-    ("rpc rate", check_rate),
     ("rpc version", check_version),
+    ("rpc rate", check_rate),  # a node may limit what is asked of it directly afterwards
     ("slots", check_slots),
     ("program", check_program),
 )

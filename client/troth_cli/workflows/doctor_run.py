@@ -13,11 +13,11 @@ from typing import Final
 from solders.pubkey import Pubkey
 
 from troth_attestation.committed import newest_state
-from troth_cli.view.amounts import sol
+from troth_cli.view.amounts import lamports, sol
 from troth_cli.workflows.checkpoint_fetch import fetch_piece_list
 from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
 from troth_cli.workflows.hub_checks import hubs_result
-from troth_cli.workflows.join_checks import FEE_RESERVE_LAMPORTS
+from troth_cli.workflows.join_cost import SESSION_SOL, join_lamports
 from troth_cli.workflows.members import Members, endpoints
 from troth_cli.workflows.probes import (
     SLOW_BYTES_PER_SECOND,
@@ -37,6 +37,7 @@ from troth_coordinator.rules.view import NetworkView, Role
 
 FEW_ROUNDS: Final = 20
 MOST_HOLDERS: Final = 8
+_TO_JOIN: Final = f"the least stake, the session key's {SESSION_SOL} SOL, rent and fees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Question:
     run: Pubkey | None
     config: RunConfig | None
     key: Path | None
-    state: Path
+    state: Path | None
     device: str
     microbatch_sequences: int | None = None
     hubs: tuple[str, ...] = ()
@@ -104,11 +105,12 @@ async def check_rounds_paid(member: Membership) -> CheckResult:
     balance_of = member.owner if at is None else Pubkey(member.view.entries[at].session)
     balance = await member.client.balance(balance_of)
     if at is None:
-        needed = member.view.run.params.min_stake_lamports + FEE_RESERVE_LAMPORTS
+        session = lamports(SESSION_SOL, "--session-sol")
+        needed = join_lamports(member.view.run.params.min_stake_lamports, session)
         is_enough = balance >= needed
         advice = "" if is_enough else f"Send SOL to {balance_of}."
         level = Level.OK if is_enough else Level.PROBLEM
-        return CheckResult(level, sol(balance), f"{sol(needed)} to join, and fees", advice)
+        return CheckResult(level, sol(balance), f"{sol(needed)}: {_TO_JOIN}", advice)
     each = prospects(member.view, member.role, member.tempo, is_member=True)
     rounds = rounds_paid_for(balance, each)
     found = f"{sol(balance)} on the session key: {rounds} rounds of fees"

@@ -16,6 +16,7 @@ from troth_cli.view.amounts import sol
 from troth_cli.view.output import Report
 from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
 from troth_cli.workflows.create import unused_tokens
+from troth_cli.workflows.join_cost import join_lamports
 from troth_cli.workflows.join_request import JoinRequest
 from troth_cli.workflows.probes import WeightsProbe
 from troth_cli.workflows.prospects import Tempo
@@ -32,8 +33,6 @@ from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role
 
-FEE_RESERVE_LAMPORTS: Final = 10_000_000
-"""The cost of joining beside stake and session: rent of the Participant account and fees."""
 PLACEHOLDER: Final = "http://0.0.0.0:65535"
 """The endpoint of a simulated join where the user names none: the real one is known later."""
 NAMED_SHARDS: Final = 3
@@ -131,7 +130,7 @@ def _bad_shards(faults: list[ShardError], total: int) -> CheckResult:
 async def check_balance(newcomer: Newcomer) -> CheckResult:
     """Compare the owner's balance with stake, session money, rent and fees."""
     session, owner = newcomer.request.session_lamports, newcomer.owner.key.pubkey()
-    needed = newcomer.stake + session + FEE_RESERVE_LAMPORTS
+    needed = join_lamports(newcomer.stake, session)
     balance = await newcomer.client.balance(owner)
     if balance < needed:
         raise FundsError(

@@ -109,7 +109,6 @@ def bounds_result(found: Measurement, config: RunConfig) -> CheckResult:
 
 async def check_room(candidate: Candidate) -> CheckResult:
     """Compare the disk with what the run may need."""
-    candidate.state.mkdir(parents=True, exist_ok=True)
     warning = check_disk(candidate.state, candidate.config, candidate.view.run.params)
     if warning:
         return CheckResult(Level.WARNING, warning, "", "Free some space, or name another --state.")

@@ -6,18 +6,26 @@ Next: `machine_checks.py` and `doctor_run.py`, which list it.
 
 from collections.abc import Sequence
 
-from yarl import URL
-
 from troth_cli.workflows.checks import CheckResult, Level, untested
+from troth_client.transport.endpoint import check_endpoint
+from troth_client.transport.errors import EndpointError
 from troth_client.transport.guard import is_private_host
 from troth_client.transport.reach import is_reachable
 
 
 async def ask_holders(holders: Sequence[str], *, is_guarded: bool) -> bool | None:
     """Ask whether this machine is reached at any port; on a local network, at its own address."""
-    is_local = any(is_private_host(URL(one).host or "") for one in holders)
+    is_local = any(is_private_host(_host(one)) for one in holders)
     host = "127.0.0.1" if is_local else "0.0.0.0"
     return await is_reachable(holders, host, 0, is_guarded=is_guarded)
+
+
+def _host(endpoint: str) -> str:
+    """Return the host of a holder; "" where a stranger announced what nobody can read."""
+    try:
+        return check_endpoint(endpoint).host or ""
+    except EndpointError:
+        return ""
 
 
 def reach_result(found: bool | None) -> CheckResult:

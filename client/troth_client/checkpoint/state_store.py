@@ -23,6 +23,7 @@ from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import BlobRefusedError
 from troth_coordinator.rules.ids import Digest
 
+CHECKPOINTS_FOLDER = "checkpoints"
 KEPT_CHECKPOINTS = 2
 """The newest, and the one before: a joiner may still be fetching that."""
 
@@ -71,7 +72,7 @@ class StateStore:
     @property
     def folder(self) -> Path:
         """Where checkpoints lie."""
-        return self._store.folder / "checkpoints"
+        return self._store.folder / CHECKPOINTS_FOLDER
 
     @property
     def checkpoints(self) -> list[int]:

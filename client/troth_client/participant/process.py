@@ -63,6 +63,7 @@ from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.library_logs import as_events
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
+from troth_client.transport.files import BLOBS_FOLDER
 from troth_client.transport.guard import is_private_host
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
@@ -267,7 +268,7 @@ def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash:
     port = settings.port
     if announced and port == 0 and not settings.endpoint:
         port = check_endpoint(announced).port or 0
-    blobs = settings.state / "blobs"
+    blobs = settings.state / BLOBS_FOLDER
     is_guarded = public_name(genesis_hash) is not None and not settings.allow_private
     is_hidden = is_guarded and not settings.endpoint and is_private_host(settings.host)
     host = "" if is_hidden else settings.host

@@ -120,6 +120,11 @@ def make_private(folder: Path) -> None:
             folder.chmod(PRIVATE_FOLDER_MODE)
 
 
+def existing_part(path: Path) -> Path:
+    """Return a path, or the nearest folder above it that is there."""
+    return next((one for one in (path, *path.parents) if one.exists()), path)
+
+
 def write_at(handle: int, data: Chunk, offset: int) -> None:
     """Write all the bytes: where a disk fills up, the system may take only some of them."""
     view = memoryview(data)

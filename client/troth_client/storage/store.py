@@ -49,6 +49,8 @@ IDENTITY_FILE = "identity.json"
 DISPUTE_FILE = "dispute.json"
 SALT_KEY_FILE = "salt.key"
 SALT_KEY_BYTES = 32
+RECORDS = "*.record"
+"""The pattern of the files that hold weights, residuals and submissions."""
 _NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
 
 

@@ -17,6 +17,8 @@ from troth_client.runtime.files import DiskFullError, atomic_write, explain_full
 from troth_client.transport.base import BlobId
 from troth_client.transport.blob_cache import MemoryBlobs
 
+BLOBS_FOLDER = "blobs"
+"""The folder of a participant's blobs, in its state folder."""
 _HELD, _SERVED = "held", "served"
 
 

@@ -53,7 +53,7 @@ from troth_coordinator.chain.rpc_health import (
     NodeHealth,
     RpcReport,
     Silent,
-    node_name,
+    names_of,
 )
 
 SILENT_SECONDS: Final = 1.5
@@ -115,12 +115,7 @@ class FailoverRpc:
         """Return the nodes behind these addresses; each is named by scheme and host."""
         nodes: dict[str, Rpc] = {}
         opened = contextlib.AsyncExitStack()
-        for url in dict.fromkeys(urls):
-            name = base = node_name(url)
-            for number in range(2, len(urls) + 1):
-                if name not in nodes:
-                    break
-                name = f"{base} ({number})"
+        for name, url in names_of(urls).items():
             one = HttpRpc(url, name=name)
             opened.push_async_callback(one.close)
             nodes[name] = one

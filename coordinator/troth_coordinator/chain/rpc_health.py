@@ -106,6 +106,19 @@ def node_name(url: str) -> str:
     return UNREADABLE if bare is None else bare[1]
 
 
+def names_of(urls: Sequence[str]) -> dict[str, str]:
+    """Return each address once, by a name of its own: scheme and host, numbered where needed."""
+    named: dict[str, str] = {}
+    for url in dict.fromkeys(urls):
+        name = base = node_name(url)
+        for number in range(2, len(urls) + 1):
+            if name not in named:
+                break
+            name = f"{base} ({number})"
+        named[name] = url
+    return named
+
+
 @dataclass(slots=True)
 class NodeHealth:
     """The nodes in the user's order, the best ones to ask first, and the reports about them."""

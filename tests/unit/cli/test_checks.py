@@ -1,17 +1,19 @@
 """The checks before a stake: what was measured against what a run gives time and room for."""
 
+import contextlib
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from support.hostile_rpc import HostileServer, http, reply
 from support.views import BOTH, PARAMS, entry, network
 
 from troth_attestation.verdict import VerdictKind
 from troth_cli.slot_time import SlotTime
 from troth_cli.workflows import machine_checks
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusals, run_checks
-from troth_cli.workflows.doctor_rpc import Link, check_lag
+from troth_cli.workflows.doctor_rpc import Link, ask_each, check_lag
 from troth_cli.workflows.join_checks import Newcomer, check_time, check_weights
 from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.machine_checks import Candidate
@@ -22,12 +24,14 @@ from troth_client.checkpoint.errors import CheckpointGoneError
 from troth_client.model.device import CPU
 from troth_client.participant.measuring import Measured, RandomTokens, measure_machine
 from troth_client.train.place import Place
+from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.rules.config import ModelSection, RunConfig
 from troth_coordinator.rules.view import Role
 
 SLOT = SlotTime(400_000, is_measured=True)
 TEMPO = Tempo(SLOT, Fraction(75))
 FAST = Measured("cpu", "", 0.1, 0.1, 0.1, VerdictKind.OK, 0.001, 10**9, 10**9, 10**10)
+AWAY = "http://127.0.0.1:9"
 WINDOW = PARAMS.commit_slots * 0.4
 
 
@@ -249,19 +253,39 @@ async def test_a_lag_behind_the_clock(seconds, level):
         async def get_accounts(self, _addresses):
             return 1, [SimpleNamespace(data=data)]
 
-    link = Link((Node(),), None, lambda: 1_800_000_000.0 + seconds)
+    link = Link([Node()], None, None, lambda: 1_800_000_000.0 + seconds)
     assert (await check_lag(link)).level is level
+
+
+@contextlib.asynccontextmanager
+async def node_at(slot, drip_seconds=0):
+    """A node on a socket that knows nothing but one slot."""
+    async with (
+        HostileServer(lambda request: http(reply(slot, request)), drip_seconds) as server,
+        HttpRpc(server.url) as node,
+    ):
+        yield node
 
 
 @pytest.mark.parametrize(("slots", "level"), [(105, Level.OK), (200, Level.WARNING)])
 async def test_a_lag_between_two_nodes(slots, level):
-    def node(slot):
-        async def get_slot():
-            return slot
+    async with node_at(100) as first, node_at(slots) as second:
+        assert (await check_lag(Link([first, second], None, None))).level is level
 
-        return SimpleNamespace(get_slot=get_slot)
 
-    assert (await check_lag(Link((node(100), node(slots)), None))).level is level
+async def test_nodes_keep_the_order_in_which_they_were_named():
+    """The first is the preferred one, also where it takes longer to answer."""
+    async with node_at(100, drip_seconds=0.001) as slow, node_at(200) as fast:
+        asked = await ask_each([slow, fast], HttpRpc.get_slot)
+    assert list(asked.answers) == [slow, fast]
+
+
+async def test_a_node_that_has_no_answer_is_named_beside_the_answers_of_the_others():
+    async with node_at(100) as first, HttpRpc(f"{AWAY}/key", name=AWAY) as silent:
+        found = await check_lag(Link([silent, first], None, None))
+    assert found.level is Level.WARNING
+    assert found.found.startswith(f"0 slots apart; {AWAY}: ")
+    assert "another node" in found.advice
 
 
 def test_the_newcomer_counts_among_the_members():

@@ -4,13 +4,19 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from support import blobs
 from support.views import PARAMS
 
 from troth_cli.errors import DiskSpaceError
-from troth_cli.workflows.disk import check_disk
+from troth_cli.workflows.disk import check_disk, held_bytes
+from troth_client.checkpoint.state_store import StateStore
 from troth_client.state.retention import Retention
+from troth_client.storage import Store
+from troth_client.storage.entries import Identity, Submission
+from troth_client.transport.files import BLOBS_FOLDER, FolderBlobs
 from troth_coordinator.rules.config import ModelSection, RunConfig
 
+GB = 10**9
 HIDDEN = 1_024
 RING = 16
 
@@ -43,6 +49,50 @@ def test_a_disk_that_may_become_full_is_a_warning(tmp_path):
 
 def test_a_small_model_is_no_matter(tmp_path):
     assert check_disk(tmp_path, RunConfig(), PARAMS) == ""
+
+
+def test_data_and_an_archive_in_the_state_folder_are_no_room(tmp_path, monkeypatch):
+    for name in ("data/train-00000.bin", "archive/payload/0a", "events.jsonl"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("wb") as stream:
+            stream.truncate(400 * GB)  # without a block on the disk
+    usage = shutil.disk_usage(tmp_path)._replace(free=20 * GB)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: usage)
+    assert held_bytes(tmp_path) == 0
+    warning = check_disk(tmp_path, config_of(10**9), PARAMS)
+    assert "20.00 GB are free" in warning
+    with pytest.raises(DiskSpaceError, match=r"found 20\.00 GB"):
+        check_disk(tmp_path, config_of(2 * 10**9), PARAMS)
+
+
+def test_what_a_run_has_written_already_counts_as_room_for_it(tmp_path):
+    """So a member that comes back is not asked for the same bytes again."""
+    with Store(tmp_path, Identity(b"r" * 32, b"o" * 32, b"c" * 32), raised) as store:
+        before = held_bytes(tmp_path)
+        store.save_peer(Submission(1, 2, b"header", b"signature", bytes(1_000)))
+        checkpoint = StateStore(store, raised).path(3) / "piece"
+        checkpoint.parent.mkdir()
+        checkpoint.write_bytes(bytes(10_000))
+        blob, data = blobs.payload()
+        FolderBlobs(tmp_path / BLOBS_FOLDER).put(blob, data)
+    assert before == 0
+    (record,) = tmp_path.glob("peer-*")
+    assert held_bytes(tmp_path) == record.stat().st_size + 10_000 + len(data)
+
+
+def test_a_file_that_a_participant_at_work_removes_meanwhile_counts_nothing(tmp_path):
+    (tmp_path / "weights-gone.record").symlink_to(tmp_path / "removed")
+    assert held_bytes(tmp_path) == 0
+
+
+def raised(error):
+    raise error
+
+
+def test_a_folder_that_is_not_there_yet_is_not_made(tmp_path):
+    assert check_disk(tmp_path / "state" / "mine", RunConfig(), PARAMS) == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_retention_grows_with_the_ring_and_with_the_distance_of_checkpoints():
