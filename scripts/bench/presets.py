@@ -49,7 +49,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
     rows = [HEAD, ["---:" if name != "device" else "---" for name in HEAD]]
     for line in lines:
         curve = sorted((int(at), loss) for at, loss in line["losses"].items())
-        last = (curve[-1][0], last_loss(line))
+        shown = (curve[0], curve[len(curve) // 2], (curve[-1][0], last_loss(line)))
         method = (
             f"{line['method']}, k = {line['k']}" if "demo" in line["method"] else line["method"]
         )
@@ -57,7 +57,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
             [
                 *(line["size"], f"{line['num_parameters']:,}", method, line["device"]),
                 *(str(line["rounds"]), f"{line['tokens']:,}", f"{line['lr_nano'] / 1e9:g}"),
-                *(f"{loss:.3f} after {at}" for at, loss in (curve[0], curve[len(curve) // 2], last)),
+                *(f"{loss:.3f} after {at}" for at, loss in shown),
                 *(f"{line['num_bytes']:,}", f"{line['seconds_a_round']:.2f}"),
             ]
         )

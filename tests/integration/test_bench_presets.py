@@ -102,7 +102,7 @@ DIVERGED = {
 
 
 def test_a_loss_is_at_the_tokens_of_its_round_also_where_the_run_diverged_later():
-    assert presets.curve_of(DIVERGED) == [(20_480, 5.25), (40_960, 6.5)]
+    assert dict(presets.curve_of(DIVERGED)) == {20_480: 5.25, 40_960: 6.5}
 
 
 @pytest.mark.parametrize(
