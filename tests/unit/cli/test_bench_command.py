@@ -248,6 +248,6 @@ def test_a_rank_that_dies_while_the_other_one_waits_for_it_ends_both():
         ranks = wait_for(look)
         os.kill(ranks[-1].pid, signal.SIGKILL)
         # Where they have met already, the other one may be faster to fail.
-        with pytest.raises(CommandError, match="exit code (-9|1)"):
+        with pytest.raises(CommandError, match=r"exit code (-9|1)"):
             found.result(60)
     assert [one.name for one in ranks if one.is_alive()] == []
