@@ -19,6 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from json_lines import read_lines
+
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import PRELOAD, ParticipantProcess, run_participant
 from troth_cli.demo.setup import create_run, participant_processes, start_chain
@@ -109,9 +111,7 @@ def _await_round(folder: Path, round_: int) -> None:
 
 
 def _read(folder: Path) -> Iterator[dict[str, Any]]:
-    path = folder / "events.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return map(json.loads, lines)
+    return read_lines(folder / "events.jsonl")
 
 
 def measure(events: dict[str, list[dict[str, Any]]], late: str) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from json_lines import read_lines
 from methods import METHODS
-from training import SIZES, Point, Sweep, TimeUpError, last_loss, read_lines
+from training import SIZES, Point, Sweep, TimeUpError, last_loss, sizes_help
 
 from troth_client.model.device import choose_device
 
@@ -29,7 +30,7 @@ WD_NANO = 100_000_000
 UNFINISHED = 3
 HEAD = (
     *("size", "parameters", "method", "device", "rounds", "tokens", "learning rate"),
-    *("loss at first", "in the middle", "at last", "bytes a payload", "seconds a round"),
+    *("first loss", "in the middle", "at last", "bytes a payload", "seconds a round"),
 )
 
 
@@ -41,19 +42,22 @@ def point_of(options: argparse.Namespace) -> Point:
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
-    """Return a table in Markdown, a run a line; losses in nats a byte on held-out text."""
+    """Return a table in Markdown, a run a line; losses in nats a byte on held-out text.
+
+    Each loss has the round after which it was measured: the first is not of untrained weights.
+    """
     rows = [HEAD, ["---:" if name != "device" else "---" for name in HEAD]]
     for line in lines:
-        curve = [loss for _, loss in sorted(curve_of(line))]
+        curve = sorted((int(at), loss) for at, loss in line["losses"].items())
+        shown = (curve[0], curve[len(curve) // 2], (curve[-1][0], last_loss(line)))
         method = (
             f"{line['method']}, k = {line['k']}" if "demo" in line["method"] else line["method"]
         )
-        losses = (curve[0], curve[len(curve) // 2], last_loss(line))
         rows.append(
             [
                 *(line["size"], f"{line['num_parameters']:,}", method, line["device"]),
                 *(str(line["rounds"]), f"{line['tokens']:,}", f"{line['lr_nano'] / 1e9:g}"),
-                *(f"{loss:.3f}" for loss in losses),
+                *(f"{loss:.3f} after {at}" for at, loss in shown),
                 *(f"{line['num_bytes']:,}", f"{line['seconds_a_round']:.2f}"),
             ]
         )
@@ -62,8 +66,7 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
 
 def curve_of(line: dict[str, Any]) -> list[tuple[int, float]]:
     """Return (tokens read by all, held-out loss) along a run."""
-    a_round = line["tokens"] / max(map(int, line["losses"]))
-    return [(round(int(at) * a_round), loss) for at, loss in line["losses"].items()]
+    return [(int(at) * line["tokens_a_round"], loss) for at, loss in line["losses"].items()]
 
 
 def show(paths: Sequence[Path], plot: Path | None) -> None:
@@ -79,7 +82,7 @@ def show(paths: Sequence[Path], plot: Path | None) -> None:
 def main() -> int:
     """Play the run unless the file has it, or show what files have."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", choices=SIZES, default="smoke")
+    parser.add_argument("--size", choices=SIZES, default="smoke", help=sizes_help())
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--method", choices=METHODS, default="demo")

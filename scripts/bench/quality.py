@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from json_lines import read_lines
 from quality_table import ARMS, Arm, findings, last_loss, table
-from training import SIZES, Point, Sweep, read_lines
+from training import SIZES, Point, Sweep, sizes_help
 
 WD_NANO = 100_000_000
 """Weight decay of every method: that of the shipped presets, and usual for AdamW."""
@@ -69,7 +70,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("runs/quality.jsonl"))
     parser.add_argument("--data", type=Path, default=Path("runs/stdlib"), help="token data")
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["demo", "6m"])
+    sizes = {"choices": SIZES, "help": sizes_help()}
+    parser.add_argument("--sizes", nargs="+", default=["demo", "6m"], **sizes)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS), help="methods")
     parser.add_argument("--rounds", type=int, default=128, help="of 2,048 tokens each")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])

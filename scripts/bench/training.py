@@ -10,13 +10,14 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from json_lines import append_line, read_lines
 from methods import METHODS, Batch, Learner
 
 from troth_client.data.prepare import PrepareOptions, prepare
@@ -60,6 +61,14 @@ SIZES = {
     "124m": Size("124m"),
 }
 """The demo's model, others as changes of it, and presets; `smoke` is for a look at a script."""
+
+
+def sizes_help() -> str:
+    """Return the sizes with their parameters; the `6m` of `troth profile` is another model."""
+    counts = {name: num_parameters(size.config().model) for name, size in SIZES.items()}
+    return "parameters: " + "; ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
 NUM_TRAINERS = 4
 HELD_OUT = 64
 SEQUENCES_APART = 16_384
@@ -204,13 +213,13 @@ class Sweep:
             "num_parameters": num_parameters(config.model),
             "num_bytes": state.learner.num_bytes,
             "tokens": (state.cursor - first_position) * config.data.sequence_tokens,
+            "tokens_a_round": _tokens_a_round(config),
             "losses": state.losses,
             "has_diverged": has_diverged,
             "weights": state.weights_hash(),
             "seconds_a_round": (time.perf_counter() - began) / max(1, state.round - first_round),
         }
-        with self._out.open("a") as out:
-            out.write(json.dumps(found) + "\n")
+        append_line(self._out, found)
         self._part.unlink(missing_ok=True)
         return found
 
@@ -239,6 +248,10 @@ class Sweep:
         return self._train.sequences(order.sequences(rank_start(cursor, rank, count), count))
 
 
+def _tokens_a_round(config: RunConfig) -> int:
+    return NUM_TRAINERS * config.train.sequences_per_payload * config.data.sequence_tokens
+
+
 def _begin(point: Point, config: RunConfig, device: Device) -> State:
     first = initial_weights(H("troth:learning-rates", u64(point.seed)), config.model)
     model = build(config.model, first, device.torch)
@@ -251,17 +264,6 @@ def name_of(device: Device) -> str:
     is_card = device.torch.type == "cuda"
     name = torch.cuda.get_device_name(device.torch) if is_card else str(device.torch)
     return f"{name}, {device.precision}"
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the finished runs; a line that a killed process left half is cut off."""
-    if not path.exists():
-        return
-    text = path.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if whole != text:
-        path.write_bytes(whole)
-    yield from map(json.loads, whole.splitlines())
 
 
 def last_loss(line: dict[str, Any]) -> float:

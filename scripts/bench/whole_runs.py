@@ -6,12 +6,13 @@ Never: plays a run. Next: `convictions.py`, `honest.py`, `verification.py`; for 
 """
 
 import contextlib
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from json_lines import append_line, read_lines
 
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
@@ -91,19 +92,15 @@ class Journal:
         self._path = path
         self._device = "" if device == CPU else str(device.torch)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
 
     def read(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
         """Return what was found on these settings, by the names of the runs."""
-        lines = map(json.loads, self._path.read_text().splitlines())
-        world = self._world(settings)
+        world, lines = self._world(settings), read_lines(self._path)
         return {line["name"]: line["found"] for line in lines if line["world"] == world}
 
     def add(self, settings: RunSettings, name: str, found: Mapping[str, object]) -> None:
         """Append a run."""
-        line = {"name": name, "world": self._world(settings), "found": found}
-        with self._path.open("a") as out:
-            out.write(json.dumps(line) + "\n")
+        append_line(self._path, {"name": name, "world": self._world(settings), "found": found})
 
     def _world(self, settings: RunSettings) -> str:
         told = settings.model_dump_json() + self._device

@@ -6,7 +6,8 @@ import sys
 import presets
 import pytest
 import training
-from training import SIZES, read_lines
+from json_lines import read_lines
+from training import SIZES
 
 from troth_client.model.shapes import num_parameters
 
@@ -47,6 +48,7 @@ def test_a_run_whose_time_is_up_goes_on_to_what_an_unbroken_one_finds(
     (expected,), (found,) = read_lines(unbroken), read_lines(paused)
     assert found["losses"] == expected["losses"]
     assert found["weights"] == expected["weights"]
+    assert found["tokens"] == found["rounds"] * found["tokens_a_round"]
     assert found["losses"]["10"] < found["losses"]["2"]
     assert capsys.readouterr().out.count("| smoke | 69,824 | demo, k = 32 | cpu, fp32 | 10 |") == 1
     drawing = tmp_path / "curve.svg"
@@ -78,6 +80,51 @@ def test_a_run_has_the_presets_rate_batch_and_model_unless_another_is_asked_for(
     assert first.schedule.lr_nano == 400_000
     assert second.schedule.lr_nano == 1_000_000
     assert second.train.sequences_per_payload == 8
+
+
+DIVERGED = {
+    "size": "smoke",
+    "method": "adamw",
+    "k": 32,
+    "device": "cpu",
+    "rounds": 40,
+    "lr_nano": 10**9,
+    "seed": 0,
+    "num_parameters": 69_824,
+    "num_bytes": 1,
+    "seconds_a_round": 1.0,
+    "tokens": 24 * 2_048,
+    "tokens_a_round": 2_048,
+    "losses": {"10": 5.25, "20": 6.5},
+    "has_diverged": True,
+}
+"""A run of which no loss was measured after round 20; it ended in round 25."""
+
+
+def test_a_loss_is_at_the_tokens_of_its_round_also_where_the_run_diverged_later():
+    assert dict(presets.curve_of(DIVERGED)) == {20_480: 5.25, 40_960: 6.5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ["5.250 after 10", "6.500 after 20", "inf after 20"]),
+        (
+            {"losses": {"5": 5.5, "10": 5.25, "100": 1.0}, "has_diverged": False},
+            ["5.500 after 5", "5.250 after 10", "1.000 after 100"],
+        ),
+    ],
+)
+def test_each_loss_of_the_table_has_its_round(changes, expected):
+    _head, _line, row = presets.table([{**DIVERGED, **changes}]).splitlines()
+    assert row.split(" | ")[7:10] == expected
+
+
+def test_help_tells_models_of_one_name_apart(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["presets.py", "--help"])
+    with pytest.raises(SystemExit):
+        presets.main()
+    assert "6m 6,426,880;" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_run_of_few_rounds_is_refused(call, capsys):

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 import training
+from json_lines import read_lines
 from quality import search
 from quality_plot import svg_of
 from quality_table import ARMS, findings, table
 from support.fields import assert_fields
 from support.waiting import wait_for
-from training import Point, Sweep, read_lines
+from training import Point, Sweep
 
 SCRIPT = Path(training.__file__).with_name("quality.py")
 ROUNDS = 12
@@ -89,14 +90,13 @@ def test_a_script_killed_without_warning_finds_what_an_unbroken_one_finds(tmp_pa
 
 
 @pytest.mark.long(reason="a short run on a data set of the whole standard library")
-def test_what_is_in_the_file_is_not_played_again_and_half_a_line_is_cut_off(tmp_path, data):
+def test_what_is_in_the_file_is_not_played_again_and_half_a_line_is_no_run(tmp_path, data):
     out = tmp_path / "runs.jsonl"
     first = Sweep(out, data, every=3).play(point("demo-32"))
     with out.open("a") as stream:
         stream.write('{"key": "half')
     again = Sweep(out, data, every=3).play(point("demo-32"))
     assert json.dumps(again) == json.dumps(first), "with the seconds of the first time"
-    assert len(out.read_text().splitlines()) == 1
 
 
 @pytest.mark.long(reason="a short run on a data set of the whole standard library")

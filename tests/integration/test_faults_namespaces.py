@@ -1,10 +1,13 @@
 """Members in network namespaces: a rate that the kernel keeps, partitions, nothing left behind."""
 
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support.namespace_targets import Fetching, Serving, act
+from support.profiles import left_of
 from support.waiting import wait_for
 
 from troth_localnet.fleet import Fleet
@@ -67,6 +70,48 @@ def test_each_frame_is_counted_with_headers_of_its_own(tmp_path):
         num_bytes = int((cable / "rx_bytes").read_text())
         assert num_bytes > 1.03 * NUM_BYTES
         assert num_bytes <= ETHERNET_BYTES * int((cable / "rx_packets").read_text())
+
+
+MAKE = """
+import signal
+from troth_simulation.faults.namespaces import Namespaces
+with Namespaces(2, 4_000_000, subnet=234):
+    print("made", flush=True)
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def maker():
+    """Starts processes that make a network and wait; they end with the test."""
+    made = []
+
+    def start():
+        made.append(subprocess.Popen([sys.executable, "-c", MAKE], stdout=subprocess.PIPE))
+        assert made[-1].stdout.readline() == b"made\n"
+        return made[-1]
+
+    yield start
+    for process in made:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+
+@pytest.mark.usefixtures("permitted")
+def test_the_next_network_removes_that_of_a_killed_process_and_no_other(maker):
+    killed, living = maker(), maker()
+    ends = ("", "-0", "-1", "o0", "o1")
+    assert left_of(killed.pid) == [f"tf{killed.pid}{end}" for end in ends]
+    killed.kill()
+    killed.wait()
+    before, foreign = left_of(living.pid), f"tf{killed.pid}-of-somebody"
+    subprocess.run(["ip", "netns", "add", foreign], check=True)
+    try:
+        with Namespaces(1, BITS):
+            assert left_of(killed.pid) == [foreign]
+            assert left_of(living.pid) == before
+    finally:
+        subprocess.run(["ip", "netns", "del", foreign], check=True)
 
 
 def act_here(network, path) -> str:

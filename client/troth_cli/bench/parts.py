@@ -65,6 +65,11 @@ class Part:
     seconds: Mapping[str, float]
 
 
+def all_reduce_on(device: torch.device) -> str:
+    """Return the name of the all-reduce beside a step on a device: it runs on the processor."""
+    return ALL_REDUCE if device.type == "cpu" else f"{ALL_REDUCE}, processor"
+
+
 class Bench:
     """The tensors of one size; each method measures one part."""
 
@@ -152,7 +157,7 @@ class Bench:
         seconds = in_turns(ways, plan.repeats, plan.device)
         # Not in turns with the others: it needs two processes, which start and end with it.
         count, threads = self._layout.num_parameters, torch.get_num_threads()
-        seconds[ALL_REDUCE] = dense_all_reduce(count, plan.repeats, threads)
+        seconds[all_reduce_on(plan.device)] = dense_all_reduce(count, plan.repeats, threads)
         yield Part("step", seconds)
 
     def _adamw(self) -> Way:

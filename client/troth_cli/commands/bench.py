@@ -20,6 +20,7 @@ from troth_client.compression.limits import ALLOWED_K
 if TYPE_CHECKING:
     import torch
 
+    from troth_cli.bench.parts import Plan
     from troth_cli.bench.sizes import Size
     from troth_cli.bench.table import Measured
 
@@ -80,8 +81,8 @@ def bench(options: BenchOptions, output: Output) -> None:
 
     Encode, apply, payloads, roots, judge and sketch, on random tensors of Llama shapes. All ways to
     do a part take turns in one process, but for the dense all-reduce. That one follows in two
-    processes of its own, through loopback: no network is measured. The table shows medians and
-    ratios.
+    processes of its own, through loopback: no network is measured. They compute on the processor,
+    which the table says where the other ways have a GPU. It shows medians and ratios.
     """
     sizes = _sizes_of(options.sizes)
     if options.plot is not None:
@@ -123,13 +124,15 @@ def bench(options: BenchOptions, output: Output) -> None:
 def _measured(
     sizes: dict[str, "Size"], options: BenchOptions, output: Output
 ) -> Iterator["Measured"]:
-    from troth_cli.bench.parts import Bench, Plan
-    from troth_cli.bench.table import Measured
+    from troth_cli.bench.parts import Plan
     from troth_client.model.device import choose_device
+    from troth_client.train.memory import give_back
 
     names = [options.device] if options.device else ["cpu", *_cuda()]
     for device in (choose_device(name).torch for name in names):
+        plan = Plan(options.k, options.peers, options.repeats, device)
         for name, size in sizes.items():
+            give_back()  # PyTorch keeps that of tensors that are gone
             room, needed = _free_bytes(device), size.num_bytes(options.peers)
             if needed > room:
                 output.warn(
@@ -137,14 +140,19 @@ def _measured(
                     f" peers, and {room / 1e9:.1f} GB are free"
                 )
                 continue
-            plan = Plan(options.k, options.peers, options.repeats, device)
-            made = Bench(size, plan)
             output.note(f"{name} on {device}: {size.num_parameters:,} parameters")
-            kernels = "compiled" if made.path.kernels else made.path.note or "torch"
-            parts = list(made.parts())
-            yield Measured(
-                name, size.num_parameters, str(device), made.payload_bytes, kernels, parts
-            )
+            yield _measure(name, size, plan)
+
+
+def _measure(name: str, size: "Size", plan: "Plan") -> "Measured":
+    """Measure one size; its tensors are gone when this returns."""
+    from troth_cli.bench.parts import Bench
+    from troth_cli.bench.table import Measured
+
+    made = Bench(size, plan)
+    kernels = "compiled" if made.path.kernels else made.path.note or "torch"
+    about = (name, size.num_parameters, str(plan.device), made.payload_bytes, kernels)
+    return Measured(*about, list(made.parts()))
 
 
 def _sizes_of(text: str) -> dict[str, "Size"]:

@@ -6,7 +6,7 @@ Never: begins before the plan was agreed to. Next: `deploy_chunks.py`.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from solders.instruction import Instruction
@@ -14,6 +14,7 @@ from solders.keypair import Keypair
 
 from troth_cli.errors import DeployError, DeployStoppedError
 from troth_cli.view.amounts import sol
+from troth_cli.view.output import Report
 from troth_cli.workflows.deploy_chunks import fill_buffer
 from troth_cli.workflows.deploy_plan import DeployPlan, DeployRequest
 from troth_cli.workflows.deployed import DeployedProgram, read_deployed
@@ -24,7 +25,6 @@ from troth_coordinator.chain.program_image import first_difference
 from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.chain.sender import Sender
 
-Report = Callable[[int, int | None, str], None]
 NUM_LOOKS: Final = 150
 POLL_SECONDS: Final = 0.2
 _CANNOT_DEPLOY = "Unsupported instruction"

@@ -7,13 +7,14 @@ Never: creates or closes the buffer. Next: `deploy.py`.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
 from troth_cli.errors import DeployError
+from troth_cli.view.output import Report
 from troth_cli.workflows.deploy_plan import missing_chunks
 from troth_coordinator.chain import loader
 from troth_coordinator.chain.codec import program_codec
@@ -22,7 +23,6 @@ from troth_coordinator.chain.program_errors import sort_failure
 from troth_coordinator.chain.rpc import Rpc
 from troth_coordinator.chain.transactions import ComputeBudget, SignedTransaction, assemble
 
-Report = Callable[[int, int | None, str], None]
 WINDOW: Final = 32
 """Chunks under way at once; one call asks for the state of all of them."""
 MAX_PASSES: Final = 5

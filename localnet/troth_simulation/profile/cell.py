@@ -64,7 +64,8 @@ def check_shaping() -> None:
 def play(cell: Cell) -> list[RankReport]:
     """Run a cell and return the reports of its ranks. Raises RankEndedError, ShapingError.
 
-    However it ends, no process and no namespace of it is left.
+    However it ends, no process and no namespace of it is left. After SIGKILL of this process its
+    ranks end soon, and its namespaces stay until the next network is made.
     """
     with tempfile.TemporaryDirectory(prefix="troth-profile-") as name:
         folder = Path(name)

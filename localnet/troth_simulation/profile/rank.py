@@ -49,8 +49,8 @@ _NUM_POINTS: Final = 10
 class RankSetup:
     """The orders of one rank. `num_units` 0: train the whole schedule and report losses.
 
-    A unit is `unit_steps` steps, whose time is taken together. After each unit, and not before, all
-    ranks have the same model.
+    A unit is `unit_steps` steps, whose time is taken together. It ends with an exchange: all ranks
+    have the same model then, and not before.
     """
 
     workload: Workload
@@ -106,7 +106,7 @@ def run_rank(setup: RankSetup) -> None:
     )
     with Material(setup.workload, setup.rank) as material:
         method = MAKERS[setup.method](material)
-        work = _measured if setup.num_units else _learned
+        work = measured if setup.num_units else _learned
         report = work(setup, material, method)
     line = json.dumps({"rank": setup.rank, **asdict(report)})
     setup.report.write_text(line + "\n", encoding="utf-8")
@@ -121,17 +121,20 @@ def read_report(setup: RankSetup) -> RankReport:
     return RankReport(**values | {"losses": losses, "seconds": tuple(values["seconds"])})
 
 
-def _measured(setup: RankSetup, material: Material, method: Method) -> RankReport:
-    """Take a first step, which connects and allocates; then measure units between barriers."""
+def measured(setup: RankSetup, material: Material, method: Method) -> RankReport:
+    """Take the last step of a first unit; then measure whole units between barriers.
+
+    That first step exchanges, whatever the method: it connects and allocates for the others.
+    """
     count: Callable[[], Traffic] = partial(of_interface, setup.interface)
     if setup.interface == LOOPBACK:
         count = of_own_sockets
-    method.step(0, material.batch(0))
+    first = setup.unit_steps - 1
+    method.step(first, material.batch(first))
     distributed.barrier()
     before, times = count(), [time.perf_counter()]
-    for unit in range(setup.num_units):
-        first = 1 + unit * setup.unit_steps
-        for step in range(first, first + setup.unit_steps):
+    for unit in range(1, setup.num_units + 1):
+        for step in range(unit * setup.unit_steps, (unit + 1) * setup.unit_steps):
             method.step(step, material.batch(step))
         times.append(time.perf_counter())
     distributed.barrier()

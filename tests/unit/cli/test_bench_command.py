@@ -1,18 +1,34 @@
 """`troth bench`: every part is measured, ratios are those of the times, sizes are what they say."""
 
+import gc
 import json
 import math
+import multiprocessing
+import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import torch
 from support.disks import process_beyond_room
+from support.waiting import wait_for
 
 from troth_cli.bench.clock import in_turns
-from troth_cli.bench.parts import ADAMW, ALL_REDUCE, OURS, RELEASED, SHA256, Bench, Part, Plan
-from troth_cli.bench.reduce import dense_all_reduce
+from troth_cli.bench.parts import (
+    ADAMW,
+    ALL_REDUCE,
+    OURS,
+    RELEASED,
+    SHA256,
+    Bench,
+    Part,
+    Plan,
+    all_reduce_on,
+)
+from troth_cli.bench.reduce import NUM_RANKS, dense_all_reduce
 from troth_cli.bench.sizes import FIXED_BYTES, SIZES
 from troth_cli.bench.table import COLUMNS, Measured, grid, picture
 from troth_cli.errors import CommandError
@@ -20,7 +36,7 @@ from troth_cli.errors import CommandError
 BESIDE = {
     "encode": {RELEASED},
     "apply": {RELEASED},
-    "step": {RELEASED, ADAMW, ALL_REDUCE},
+    "step": {RELEASED, ADAMW},
     "payload, write": set(),
     "payload, read": set(),
     "state root": {SHA256},
@@ -29,6 +45,10 @@ BESIDE = {
     "sketch": set(),
 }
 CPU = torch.device("cpu")
+TILE = 64 * 64
+"""Values of the tables that stay, such as that of the DCT."""
+ENDLESS = 10**9
+"""Repetitions that no test awaits."""
 LIMIT = 4_000
 """Bytes of a file: more than the processes of the all-reduce need, less than a picture has."""
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -43,10 +63,17 @@ def test_every_part_is_measured_beside_what_it_is_compared_with(cli, tmp_path, d
     )
     assert done.code == 0, done.err
     (found,) = done.json["measured"]
-    assert {name: set(each) - {OURS} for name, each in found["seconds"].items()} == BESIDE
+    beside = {**BESIDE, "step": {*BESIDE["step"], all_reduce_on(torch.device(device))}}
+    assert {name: set(each) - {OURS} for name, each in found["seconds"].items()} == beside
     assert all(seconds > 0 for part in found["seconds"].values() for seconds in part.values())
     assert found["parameters"] == SIZES["1M"].num_parameters
     assert "dense all-reduce" in drawing.read_text()
+
+
+@pytest.mark.cuda
+def test_an_all_reduce_beside_the_step_of_a_gpu_is_called_that_of_the_processor():
+    assert all_reduce_on(CPU) == ALL_REDUCE
+    assert all_reduce_on(torch.device("cuda", 0)) == "dense all-reduce, processor"
 
 
 def test_each_peer_chooses_coefficients_of_its_own():
@@ -123,6 +150,27 @@ def test_a_size_that_does_not_fit_is_left_out(cli, monkeypatch):
     assert "--sizes 1M" in done.err
 
 
+@pytest.mark.cuda
+def test_what_one_size_took_is_free_when_the_next_one_is_judged(cli, monkeypatch):
+    """The second size finds no memory: only the question is of interest."""
+    held, order = [], []
+
+    def free_bytes():
+        tensors = (one for one in gc.get_objects() if type(one) is torch.Tensor)
+        held.append(sum(one.numel() > TILE for one in tensors))
+        order.append("asked")
+        return 10**12 if len(held) == 1 else 0
+
+    monkeypatch.setattr("troth_client.participant.measuring.free_bytes", free_bytes)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: order.append("given back"))
+    gc.collect()
+    done = cli("bench", "--sizes", "1M,7M", "--device", "cpu", "--repeats", "1", "--peers", "1")
+    assert done.code == 0, done.err
+    assert "7M is left out" in done.err
+    assert held[1] <= held[0]
+    assert order == ["given back", "asked"] * 2
+
+
 MEASURE = """
 import sys, torch
 from troth_cli.bench.parts import Bench, Plan
@@ -185,5 +233,21 @@ def test_a_disk_that_is_full_in_the_end_costs_the_picture_alone(tmp_path):
 
 @pytest.mark.long(reason="two processes import torch")
 def test_a_rank_that_dies_is_an_error():
-    with pytest.raises(CommandError, match="exit codes"):
+    with pytest.raises(CommandError, match="exit code 1"):
         dense_all_reduce(-1, 1, 1)
+
+
+@pytest.mark.long(reason="two processes import torch")
+def test_a_rank_that_dies_while_the_other_one_waits_for_it_ends_both():
+    def look():
+        found = [one for one in multiprocessing.active_children() if one.name.startswith("_reduce")]
+        return found if len(found) == NUM_RANKS else None
+
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(dense_all_reduce, 1_000, ENDLESS, 1)
+        ranks = wait_for(look)
+        os.kill(ranks[-1].pid, signal.SIGKILL)
+        # Where they have met already, the other one may be faster to fail.
+        with pytest.raises(CommandError, match=r"exit code (-9|1)"):
+            found.result(60)
+    assert [one.name for one in ranks if one.is_alive()] == []

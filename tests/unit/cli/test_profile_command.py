@@ -6,6 +6,9 @@ import os
 
 import pytest
 
+from troth_cli.commands.profile import MODELS
+from troth_client.model.shapes import num_parameters
+from troth_coordinator.config_files import load_config
 from troth_simulation.faults.namespaces import refusal
 
 NOBODY = 65_534
@@ -15,6 +18,12 @@ NOBODY = 65_534
 def measuring():
     """Load what measures, while we may read everything."""
     importlib.import_module("troth_simulation.profile.study")
+
+
+def test_help_tells_the_model_from_the_one_of_that_name_in_the_benchmarks(cli):
+    changes = {f"model.{name}": value for name, value in MODELS["6m"].items()}
+    count = num_parameters(load_config((), changes).config.model)
+    assert f"6m: {count:,} parameters" in " ".join(cli("profile", "--help").out.split())
 
 
 @pytest.mark.parametrize(
