@@ -113,6 +113,13 @@ def write_traceback(error: BaseException) -> Path:
     return Path(name)
 
 
+def report(error: BaseException, stream: TextIO, *, is_json: bool, is_debug: bool) -> None:
+    """Print any error as a failure; `is_debug` prints its traceback before."""
+    if is_debug:
+        stream.write(printable("".join(traceback.format_exception(error))))
+    show(explain(error) or unforeseen(error), stream, is_json=is_json)
+
+
 def show(failure: Failure, stream: TextIO, *, is_json: bool) -> None:
     """Print a failure: lines for people, or one JSON object with the key `error`."""
     if is_json:

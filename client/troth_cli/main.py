@@ -92,15 +92,8 @@ def _not_understood(error: Exception, *, is_json: bool) -> int:
 
 
 def _failed(error: Exception, invocation: "Invocation") -> int:
-    import traceback
-
     from troth_cli import failures
-    from troth_client.telemetry.printable import printable
 
-    failure = failures.explain(error)
-    if invocation.is_debug:
-        sys.stderr.write(printable("".join(traceback.format_exception(error))))
-    if failure is None:
-        failure = failures.unforeseen(error)
-    failures.show(failure, sys.stderr, is_json=invocation.is_json)
+    is_json, is_debug = invocation.is_json, invocation.is_debug
+    failures.report(error, sys.stderr, is_json=is_json, is_debug=is_debug)
     return invocation.failed

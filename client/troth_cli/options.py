@@ -232,7 +232,7 @@ def command(
             if isinstance(context.obj, Session):
                 context.obj.invocation = Invocation(values["json"], values["debug"], options.FAILED)
                 raise_again()
-            output = Output(is_json=values["json"])
+            output = Output(is_json=values["json"], is_debug=values["debug"])
             if issubclass(options, OnCluster):
                 values = filled(options, values, context, output.note)
             body(options(**values), output)

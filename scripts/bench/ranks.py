@@ -28,7 +28,7 @@ from troth_client.participant.measuring import RandomTokens
 from troth_client.train.learner import DEFAULT
 from troth_client.train.place import Place
 from troth_client.train.ranks import Ranks
-from troth_client.train.team import PATIENCE_SECONDS, START_SECONDS, Leader, help_leader, meet
+from troth_client.train.team import PATIENCE_SECONDS, START_SECONDS, Leader, Team, help_leader, meet
 from troth_coordinator.config_files import load_config
 
 CONFIGS: Final = Path(__file__).parents[2] / "configs"
@@ -80,7 +80,7 @@ def row(name: str, sequences: int, turns: int) -> str:
     both: list[float] = []
     exchange: list[float] = []
     with helped() as ranks:
-        leader = Leader(DEFAULT, ranks, stop)
+        leader = Leader(DEFAULT, Team(ranks.size, lambda: ranks), stop, is_member=False)
         leader.prepare(model, config, CPU)
         for turn in range(turns + 1):
             began = time.perf_counter()

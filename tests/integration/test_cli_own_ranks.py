@@ -4,8 +4,10 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.cli import Cli
@@ -14,7 +16,10 @@ from support.ranks import RUN, place, variables
 from support.waiting import wait_for
 
 from troth_cli.errors import InputError
+from troth_cli.view.output import Output
 from troth_cli.workflows import helping
+from troth_cli.workflows.helping import Told
+from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.ranks import place_of
 from troth_client.train.place import Place
 
@@ -120,6 +125,44 @@ def test_a_member_that_comes_back_waits_for_a_helper_as_at_first(bench, run):
 @LINUX
 @pytest.mark.processes
 @REAL
+def test_a_member_that_comes_back_meets_its_helpers_beside_its_reveals_and_needs_none(bench, run):
+    """It was locked out with verdicts on disk, and a hidden verdict is the dearest fault."""
+    with processes(bench) as begin:
+        other = begin(bench.join_arguments(run, "b"), "other")
+        first = begin(bench.join_arguments(run, "a"), "first")
+        first.wait_for("round_closed round=0")
+        first.signal(signal.SIGINT)
+        assert first.end()[0] == 0
+        stopped = begin(with_ranks(bench, run), "stopped")
+        hang_a_helper(run)
+        wait_for(lambda: len(events_of(bench, "computing")) == 2, SECONDS)  # the weights are loaded
+        stopped.signal(signal.SIGINT)
+        assert stopped.code() == 130, stopped.notes()
+        assert not helpers(run)
+        again = begin(with_ranks(bench, run), "again")
+        helper = hang_a_helper(run)
+        wait_for(lambda: len(events_of(bench, "computing")) == 3, SECONDS)
+        os.kill(helper, signal.SIGKILL)
+        again.wait_for("trained")
+        assert not helpers(run)
+        again.kill()
+        other.kill()
+    lost = events_of(bench, "ranks_lost")[-1]
+    assert "no rank 1" in lost["reason"]
+    assert lost["goes_on"] == "on one device"
+
+
+def hang_a_helper(run):
+    """Stop a rank while it starts, and return its process id."""
+    wait_for(lambda: helpers(run), SECONDS)
+    (found,) = helpers(run)
+    os.kill(found, signal.SIGSTOP)
+    return found
+
+
+@LINUX
+@pytest.mark.processes
+@REAL
 def test_ctrl_c_finishes_the_round_and_a_kill_leaves_no_helper(bench, run):
     with processes(bench) as begin:
         other = begin(bench.join_arguments(run, "b"), "other")
@@ -152,6 +195,37 @@ def test_a_helper_that_cannot_start_ends_the_join_with_nothing_paid(bench, run):
     assert "no rank 1" in ours.notes()
     assert "the device 'cuda:99'" in ours.notes()
     assert bench.balance("a") == 10**10
+
+
+HELPER = """
+import logging, sys
+from troth_cli.workflows import helping
+code = helping.main(sys.argv[1])
+logging.getLogger("gloo").warning("a warning\\nin two lines")
+sys.exit(code)
+"""
+
+
+@pytest.mark.cuda
+def test_a_helper_shows_errors_as_its_command_was_asked_to(tmp_path):
+    told = Told(RUN, 1, 2, str(tmp_path), "cuda:99", 1, False, None, is_json=True, is_debug=True)
+    command = [sys.executable, "-c", HELPER, told.to_text()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
+        *traceback, error, warning = helper.stderr.read().decode().splitlines()
+        assert helper.wait(SECONDS) == 1
+    assert traceback[0] == "Traceback (most recent call last):"
+    assert json.loads(error)["error"]["expected"] == "the device 'cuda:99'"
+    assert warning == "warning: gloo: a warning"
+
+
+def test_a_helper_is_told_how_its_command_prints():
+    request = SimpleNamespace(run=RUN, device="cpu", num_threads=1, training=Training())
+    at = Place(1, 2, 1, folder=Path("meeting"))
+    told = Told.of(request, at, Output(is_json=True, is_debug=True))
+    assert told.is_json
+    assert told.is_debug
+    assert not Told.of(request, at, Output(is_debug=True)).is_json
+    assert not Told.of(request, at, Output(is_json=True)).is_debug
 
 
 def test_a_process_that_is_asked_for_ranks_is_the_first_of_them():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.ports import Wrapped
-from support.ranks import Reports, helping, place
+from support.ranks import Reports, helping, place, team
 from support.reader import free_port
 from support.runs import AUDITED, assert_finished, events_of, included, start_members
 
@@ -23,7 +23,7 @@ async def test_its_payloads_are_included_and_cleared_also_after_a_rank_was_kille
     port, lost = free_port(1), Reports()
 
     def with_ranks(honest):
-        leader = Leader(DEFAULT, meet(place(0, port)), lost)
+        leader = Leader(DEFAULT, team(meet(place(0, port))), lost, is_member=False)
         leader.prepare(honest.model, honest.config, honest.device)
         work = replace(honest, learner=leader)
 

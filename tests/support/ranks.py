@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from troth_client.train.place import Place
+from troth_client.train.ranks import Ranks
+from troth_client.train.team import Team
 
 RUN = "1" * 32
 
@@ -26,6 +28,11 @@ class Reports(list[str]):
 def place(rank: int, port: int, size: int = 2) -> Place:
     """The place of a rank on this machine; rank 0 hosts the store."""
     return Place(rank, size, rank, "127.0.0.1", port)
+
+
+def team(ranks: Ranks) -> Team:
+    """A team that has met."""
+    return Team(ranks.size, lambda: ranks)
 
 
 def variables(one: Place) -> dict[str, str]:

@@ -247,8 +247,9 @@ def join(options: JoinOptions, output: Output) -> None:
     highest fine for silence in lamports.
 
     Several GPUs of this machine compute one payload with --ranks N: this process takes part, and
-    N-1 others that it starts compute for it. Where one of them ends, it goes on alone. torchrun
-    --nproc-per-node N -m troth_cli join RUN does the same, but ends all when one ends.
+    N-1 others that it starts compute for it. Where one of them ends, it goes on alone. Where one
+    cannot start, a newcomer ends and has paid nothing. torchrun --nproc-per-node N -m troth_cli
+    join RUN does the same, but ends all when one ends.
 
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """

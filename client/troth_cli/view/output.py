@@ -60,12 +60,21 @@ class Grid:
 
 
 class Output:
-    """Where a command prints. `is_json`: one JSON object on stdout, no progress bars."""
+    """Where a command prints. `is_json`: one JSON object on stdout, no progress bars.
+
+    `is_debug`: errors with their tracebacks, also those of processes that it starts.
+    """
 
     def __init__(
-        self, *, is_json: bool = False, out: TextIO | None = None, err: TextIO | None = None
+        self,
+        *,
+        is_json: bool = False,
+        is_debug: bool = False,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
     ) -> None:
         self.is_json = is_json
+        self.is_debug = is_debug
         self._out = out
         self._err = err
 

@@ -9,11 +9,12 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from troth_cli.view.output import Output
 from troth_cli.workflows import helping
 from troth_cli.workflows.helping import Told
 from troth_cli.workflows.join_request import JoinRequest
@@ -24,26 +25,67 @@ from troth_client.train.ranks import private_folder
 from troth_client.train.team import START_SECONDS
 
 END_SECONDS: Final = 5.0
-"""So long a rank may take to end."""
+"""So long the ranks may take to end."""
 _STDERR: Final = 2
+_LOOK_SECONDS: Final = 0.1
 Process = subprocess.Popen[bytes]
 
 
-@contextlib.contextmanager
-def helped(place: Place, request: JoinRequest) -> Iterator[Place]:
-    """Start the other ranks, unless torchrun did; yield where they meet; end them afterwards.
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """The ranks that rank 0 started, none under torchrun; `place` is where it meets them."""
 
-    Raises RanksError where one ends before it is there.
-    """
+    place: Place
+    started: Sequence[Process]
+    ends_waiting: float
+
+    def arrived(self) -> Place:
+        """Return the place once every rank is ready to meet.
+
+        Raises RanksError where one ends before, or is not there in START_SECONDS.
+        """
+        folder = self.place.folder
+        missing = {f"{ARRIVED}{number}": one for number, one in enumerate(self.started, 1)}
+        while folder and (missing := _absent(missing, folder)):
+            ended = [name for name, one in missing.items() if one.poll() is not None]
+            if ended or time.monotonic() > self.ends_waiting:
+                raise RanksError(
+                    f"{len(self.started)} ranks that start",
+                    ", ".join(name.replace(ARRIVED, "no rank ") for name in ended or missing),
+                    "Look at the errors above: each rank needs a device and memory of its own.",
+                )
+            time.sleep(_LOOK_SECONDS)
+        return self.place
+
+    def end(self) -> None:
+        """End the ranks: whatever waits for one of them fails. Any thread may call it."""
+        for process in self.started:
+            if process.stdin is not None:
+                process.stdin.close()
+        ends = time.monotonic() + END_SECONDS
+        for process in self.started:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, ends - time.monotonic()))
+            process.kill()
+
+
+@contextlib.contextmanager
+def helped(place: Place, request: JoinRequest, output: Output) -> Iterator[Helpers]:
+    """Start the other ranks, unless torchrun did, and wait for none; end them afterwards."""
     if place.port:
-        yield place
+        yield Helpers(place, (), 0.0)
         return
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(private_folder())
-        told = [Told.of(request, rank, place.size, folder) for rank in range(1, place.size)]
+        others = [
+            replace(place, rank=one, local=one, folder=folder) for one in range(1, place.size)
+        ]
+        told = [Told.of(request, other, output) for other in others]
         started = [stack.enter_context(_helper(one)) for one in told]
-        _wait_for(started, folder)
-        yield replace(place, folder=folder)
+        ends_waiting = time.monotonic() + START_SECONDS
+        helpers = Helpers(replace(place, folder=folder), started, ends_waiting)
+        stack.callback(helpers.end)
+        yield helpers
 
 
 @contextlib.contextmanager
@@ -56,27 +98,8 @@ def _helper(told: Told) -> Iterator[Process]:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=_STDERR, start_new_session=True
     ) as process:
-        try:
-            yield process
-        finally:
-            if process.stdin is not None:
-                process.stdin.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(END_SECONDS)
-            process.kill()
+        yield process
 
 
-def _wait_for(started: Sequence[Process], folder: Path) -> None:
-    """Wait until every rank is ready to meet. Raises RanksError."""
-    ends = time.monotonic() + START_SECONDS
-    missing = {folder / f"{ARRIVED}{number}": one for number, one in enumerate(started, 1)}
-    while missing := {path: one for path, one in missing.items() if not path.exists()}:
-        ended = [path.name for path, one in missing.items() if one.poll() is not None]
-        if ended or time.monotonic() > ends:
-            names = ended or [path.name for path in missing]
-            raise RanksError(
-                f"{len(started)} ranks that start",
-                ", ".join(name.replace(ARRIVED, "no rank ") for name in names),
-                "Look at the errors above: each rank needs a device and memory of its own.",
-            )
-        time.sleep(0.1)
+def _absent(ranks: Mapping[str, Process], folder: Path) -> dict[str, Process]:
+    return {name: one for name, one in ranks.items() if not (folder / name).exists()}

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from troth_cli import failures
+from troth_cli import failures, interrupts
 from troth_cli.view.output import Output
 from troth_cli.workflows.join_request import JoinRequest, Training
 from troth_cli.workflows.ranks import help_rank_zero
+from troth_client.telemetry.library_logs import keep_libraries_quiet
 from troth_client.train.place import Place
 
 
@@ -31,20 +32,24 @@ class Told:
     num_threads: int | None
     compiles: bool
     microbatch_sequences: int | None
+    is_json: bool
+    is_debug: bool
 
     @classmethod
-    def of(cls, request: JoinRequest, rank: int, size: int, folder: Path) -> Self:
-        """Return what a rank of this participant has to know."""
+    def of(cls, request: JoinRequest, place: Place, output: Output) -> Self:
+        """Return what a rank of this participant has to know; its place has a folder."""
         training = request.training
         return cls(
             str(request.run),
-            rank,
-            size,
-            str(folder),
+            place.rank,
+            place.size,
+            str(place.folder),
             request.device,
             request.num_threads,
             training.compiles,
             training.microbatch_sequences,
+            output.is_json,
+            output.is_debug,
         )
 
     def to_text(self) -> str:
@@ -54,14 +59,16 @@ class Told:
 
 def main(text: str) -> int:
     """Compute for rank 0 until it ends; return the exit code."""
+    interrupts.end_at_once()  # until the ranks have met; then rank 0 says when to end
+    keep_libraries_quiet(sys.stderr)
     told = Told(**json.loads(text))
     place = Place(told.rank, told.size, told.rank, folder=Path(told.folder))
     training = Training(told.compiles, told.microbatch_sequences, place)
+    output = Output(is_json=told.is_json, is_debug=told.is_debug)
     try:
-        help_rank_zero(place, training, told.device, told.num_threads, Output())
+        help_rank_zero(place, training, told.device, told.num_threads, output)
     except Exception as error:  # as in `main.py`: a user never sees a raw traceback
-        failure = failures.explain(error) or failures.unforeseen(error)
-        failures.show(failure, sys.stderr, is_json=False)
+        failures.report(error, sys.stderr, is_json=told.is_json, is_debug=told.is_debug)
         return 1
     return 0
 

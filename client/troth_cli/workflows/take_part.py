@@ -8,9 +8,10 @@ Next: `machine_checks.py`; `troth_client.participant.process`.
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import torch
 import typer
@@ -37,8 +38,9 @@ from troth_client.participant.process import participate
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
+from troth_client.train.errors import RanksError
 from troth_client.train.ranks import Ranks
-from troth_client.train.team import meet, patience_of
+from troth_client.train.team import Team, meet, patience_of
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
@@ -56,29 +58,45 @@ def take_part(
 
     Raises as `join` does, and RanksError.
     """
-    with _ranks(request, looked) as ranks:
-        return _checked(request, session, listen, output, looked, ranks)
+    with _team(request, looked, output) as team:
+        return _checked(request, session, listen, output, looked, team)
 
 
 @contextlib.contextmanager
-def _ranks(request: JoinRequest, looked: Looked) -> Iterator[Ranks | None]:
-    """Meet the other ranks, if there are any."""
+def _team(request: JoinRequest, looked: Looked, output: Output) -> Iterator[Team | None]:
+    """Start the other ranks, if there are any; end the exchange with them afterwards.
+
+    A member meets them later, beside its reveals: it has a stake, and they may fail or hang. A
+    newcomer meets them here: their start would slow what it measures.
+    """
     place = request.training.place
     if place is None:
         yield None
         return
     seconds = patience_of(looked.tempo.slot.seconds(looked.view.run.params.commit_slots))
-    with helped(place, request) as at, contextlib.closing(meet(at, seconds)) as ranks:
-        yield ranks
+    with helped(place, request, output) as helpers, contextlib.ExitStack() as met:
+
+        @cache
+        def meet_once() -> Ranks:
+            try:
+                ranks = meet(helpers.arrived(), seconds)
+            except RanksError:
+                helpers.end()
+                raise
+            return met.enter_context(contextlib.closing(ranks))
+
+        if request.only_checks or not looked.is_member:
+            meet_once()
+        yield Team(place.size, meet_once, helpers.end)
 
 
-def _checked(  # as above, and the ranks
+def _checked(  # as above, and the team
     request: JoinRequest,
     session: Keypair,
     listen: tuple[str, int],
     output: Output,
     looked: Looked,
-    ranks: Ranks | None,
+    team: Team | None,
 ) -> Joined:
     device = choose_device(request.device, request.training.microbatch_sequences)
     checks = RETURN_CHECKS if looked.is_member else CHECKS
@@ -97,18 +115,18 @@ def _checked(  # as above, and the ranks
             output.note(line)
         _ask(request, looked.stake, output)
     settings = _settings(request, session, listen)
-    return Joined(rows, _participate(settings, request, ranks, output))
+    return Joined(rows, _participate(settings, request, team, output))
 
 
 def _participate(
-    settings: ParticipantSettings, request: JoinRequest, ranks: Ranks | None, output: Output
+    settings: ParticipantSettings, request: JoinRequest, team: Team | None, output: Output
 ) -> ParticipantEnd:
     rotation = Rotation(removing=partial(keep_duties, request.state))
     log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
 
     def spare_log(ports: Ports) -> Ports:
         ports.store.room.add(log.drop_older)
-        return replace(ports, ranks=ranks)
+        return replace(ports, ranks=team)
 
     with (
         contextlib.closing(log),
@@ -117,10 +135,22 @@ def _participate(
     ):
         try:
             events = EventSinks(log, shown, *others)
-            return asyncio.run(participate(settings, events, spare_log))
+            return asyncio.run(_ending(team, participate(settings, events, spare_log)))
         except asyncio.CancelledError:
             # The second signal cancels what is under way.
             raise KeyboardInterrupt from None
+
+
+async def _ending(
+    team: Team | None, participating: Coroutine[Any, Any, ParticipantEnd]
+) -> ParticipantEnd:
+    """Return how the participant ended; where it fails, no thread waits for its team any more."""
+    try:
+        return await participating
+    except BaseException:
+        if team is not None:
+            team.end()
+        raise
 
 
 def _candidate(

@@ -52,7 +52,7 @@ from troth_client.storage.entries import WeightState
 from troth_client.storage.sealed import DamagedFileError
 from troth_client.telemetry.events import EventSink
 from troth_client.train.learner import DEFAULT, Learner
-from troth_client.train.ranks import Ranks
+from troth_client.train.team import Team
 from troth_client.transport.base import Transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
@@ -84,7 +84,8 @@ class Ports:
 
     `trains` and `judges` may replace the honest work; cheats use them. `hubs` and `stores` are
     this machine's own, beside those of the run's config. With `pushes` the chain is read sparingly;
-    without, every look reads everything. `ranks` are other processes that compute gradients for us.
+    without, every look reads everything. `ranks` are processes that compute gradients with us; they
+    meet while the weights are loaded.
     """
 
     chain: CoordinatorClient
@@ -97,7 +98,7 @@ class Ports:
     hubs: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     pushes: RunPushes | None = None
-    ranks: Ranks | None = None
+    ranks: Team | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,27 @@ from troth_client.telemetry.events import EventSink
 from troth_client.train.compiled import CompiledPass
 from troth_client.train.learner import DEFAULT, Learner, OneDevice
 from troth_client.train.passes import Pass, eager_pass
-from troth_client.train.ranks import Ranks
-from troth_client.train.team import FAILED, Leader
+from troth_client.train.team import FAILED, Leader, Team
 from troth_coordinator.rules.view import Role
 
 
 def learner_of(
-    settings: ParticipantSettings, events: EventSink, ranks: Ranks | None = None
+    settings: ParticipantSettings,
+    events: EventSink,
+    team: Team | None = None,
+    *,
+    is_member: bool = False,
 ) -> Learner:
-    """Return the learner of a trainer; a participant that only judges computes nothing with it."""
+    """Return the learner of a trainer; a participant that only judges computes nothing with it.
+
+    `is_member`: it comes back, and goes on alone where its team does not meet.
+    """
     if Role.TRAINER not in settings.role:
         return DEFAULT
     alone = OneDevice(pass_of(events, compiles=settings.compiles))
-    if ranks is None:
+    if team is None:
         return alone
-    return Leader(alone, ranks, partial(_report_ranks, events))
+    return Leader(alone, team, partial(_report_ranks, events), is_member=is_member)
 
 
 def pass_of(events: EventSink, *, compiles: bool) -> Pass:

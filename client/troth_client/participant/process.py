@@ -223,7 +223,7 @@ async def _checked_run(chain: CoordinatorClient, settings: ParticipantSettings) 
 def _load(
     settings: ParticipantSettings, run: RunView, early: EarlyParts, ports: Ports, hashers: Executor
 ) -> Member:
-    """Read data and weights; slow, for a thread."""
+    """Read data and weights, and meet other ranks; slow, for a thread."""
     device = _device(settings)
     num_ranks = 1 if ports.ranks is None else ports.ranks.size
     threads = torch.get_num_threads()
@@ -234,7 +234,8 @@ def _load(
         ranks=num_ranks,
         microbatch=device.at_once(settings.config.train.microbatch_sequences),
     )
-    learner = learner_of(settings, ports.events, ports.ranks)
+    is_member = early.chain.index != OUTSIDE
+    learner = learner_of(settings, ports.events, ports.ranks, is_member=is_member)
     drawn, start = random.Random(settings.owner), None
     if settings.start is not None:
         start = partial(_read_start, settings.start, settings.config)

@@ -9,7 +9,7 @@ Next: `learner.py`, which decides who uses it.
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import torch
@@ -73,7 +73,7 @@ class CompiledPass:
         if size == 0 or not math.isfinite(size):
             return  # weights that are still zero, or no longer finite, show nothing
         pairs = zip(compiled.gradients, eager.gradients, strict=True)
-        distance = _norm([a - b for a, b in pairs]) / size
+        distance = _norm(a - b for a, b in pairs) / size
         if distance <= MOST_DISTANCE:
             self._compared.add(shape)
         else:
@@ -81,22 +81,23 @@ class CompiledPass:
 
     @contextlib.contextmanager
     def _giving_up(self) -> Iterator[None]:
-        # Through the attribute: an import would load the compiler with this module.
-        failures = torch._dynamo.exc.TorchDynamoException
         try:
             with as_memory_error():
                 yield
-        except failures as error:  # also what a missing compiler ends as
-            told = " ".join(str(error).partition("\n\n")[0].split())
-            self._give_up(told[:_REASON_CHARACTERS] or type(error).__name__)
         except MemoryError as error:
             self._give_up(f"it needs more memory than there is: {first_line(error)}")
+        except Exception as error:
+            # A compiler and its kernels fail with errors of many classes, Triton's among them. An
+            # error that is not theirs is raised again by the eager pass, which follows.
+            told = " ".join(str(error).partition("\n\n")[0].split())
+            self._give_up(told[:_REASON_CHARACTERS] or type(error).__name__)
 
     def _give_up(self, reason: str) -> None:
         self._loss = None
         self._report(reason)
 
 
-def _norm(tensors: Sequence[Tensor]) -> float:
+def _norm(tensors: Iterable[Tensor]) -> float:
+    """Return the norm over all tensors, which are taken one by one: together they are a model."""
     norms = torch.stack([torch.linalg.vector_norm(tensor) for tensor in tensors])
     return float(torch.linalg.vector_norm(norms))

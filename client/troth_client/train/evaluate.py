@@ -26,6 +26,6 @@ def evaluate(
     tokens = as_tokens(model, batch, device)
     total = torch.zeros((), dtype=torch.float32, device=device.torch)
     for part in torch.split(tokens, device.at_once(microbatch_sequences)):
-        with device.autocast():
+        with device.products(), device.autocast():
             total += summed_loss(model, part)
     return micro_nats(total / (tokens.shape[0] * (tokens.shape[1] - 1)))

@@ -52,13 +52,19 @@ class OneDevice:
         return gradient(model, batch, size, train.clip_micro, device, self.one_pass)
 
     def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
-        """Compile for the shapes that will come; slow, for a thread."""
+        """Compile for the batch of a payload; slow, for a thread."""
+        self.prepare_for([config.train.sequences_per_payload], model, config, device)
+
+    def prepare_for(
+        self, batches: Sequence[int], model: Llama, config: RunConfig, device: Device
+    ) -> None:
+        """Compile for the microbatches of batches with so many sequences each."""
         one_pass = self.one_pass
         if not isinstance(one_pass, CompiledPass):
             return
         train, width = config.train, config.data.sequence_tokens + 1
         size = device.at_once(train.microbatch_sequences)
-        for rows in microbatches(train.sequences_per_payload, size):
+        for rows in sorted({rows for batch in batches for rows in microbatches(batch, size)}):
             tokens = torch.arange(rows * width) % config.model.vocab_size
             one_pass.prepare(model, tokens.view(rows, width).to(device.torch), device)
 

@@ -10,7 +10,9 @@ batch itself, and goes on alone. Where a rank has no memory or sums that are not
 for this gradient.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -22,7 +24,7 @@ from troth_client.model.device import Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
 from troth_client.runtime.memory import as_memory_error, first_line
-from troth_client.train.errors import NonFiniteError, RanksError, RanksLostError
+from troth_client.train.errors import NonFiniteError, RanksError
 from troth_client.train.learner import OneDevice
 from troth_client.train.passes import Sums
 from troth_client.train.place import Place
@@ -77,31 +79,36 @@ def meet(place: Place, patience_seconds: float = PATIENCE_SECONDS) -> Ranks:
     return Ranks.connect(place, START_SECONDS, patience_seconds)
 
 
-class Leader:
-    """The learner of rank 0."""
+@dataclass(frozen=True, slots=True)
+class Team:
+    """The ranks of a participant before they have met: how many, and the call that connects them.
 
-    def __init__(self, alone: OneDevice, ranks: Ranks, report: Report) -> None:
+    `meet` waits for the others, and raises RanksError. `end` makes that wait fail.
+    """
+
+    size: int
+    meet: Callable[[], Ranks]
+    end: Callable[[], None] = lambda: None
+
+
+class Leader:
+    """The learner of rank 0. A member has a stake, and goes on alone whatever the others do."""
+
+    def __init__(self, alone: OneDevice, team: Team, report: Report, *, is_member: bool) -> None:
         self._alone = alone
-        self._ranks: Ranks | None = ranks
+        self._team = team
+        self._ranks: Ranks | None = None
         self._report = report
+        self._is_member = is_member
 
     def prepare(self, model: Llama, config: RunConfig, device: Device) -> None:
-        """Tell the others what they will compute, and get ready as they do.
+        """Meet the others, tell them what they will compute, and get ready as they do.
 
-        Raises RanksError where one has no memory for the model: nothing is deposited yet.
+        Raises RanksError to a newcomer, which has deposited nothing yet.
         """
-        ranks = self._ranks
-        if ranks is not None:
-            try:
-                text = config.model_dump_json().encode()
-                ranks.order((PREPARE, len(text), 0))
-                ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
-                self._alone.prepare(model, config, device)
-                words = ranks.told(DONE, PREPARE_SECONDS)
-                if any(words):
-                    raise too_small(explained(words))
-            except RanksLostError as error:
-                self._lose(error)
+        with self._losing(goes_on=self._is_member):
+            self._ranks = self._team.meet()
+            self._prepare_with(self._ranks, model, config, device)
         if self._ranks is None:
             self._alone.prepare(model, config, device)
 
@@ -109,39 +116,67 @@ class Leader:
         self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
     ) -> Gradient:
         """Compute with the others; alone where one is lost or fails. Errors as in `step.py`."""
+        found: Sums | MemoryError | None = None
         if self._ranks is not None:
             tokens = as_tokens(model, batch, device)
-            try:
+            with self._losing():
                 found = self._together(self._ranks, model, tokens, train, device)
-                if found is not None:
-                    return clipped(model, found, train.clip_micro)
-            except RanksLostError as error:
-                self._lose(error)
-        return self._alone.gradient(model, batch, train, device)
+        if isinstance(found, MemoryError):
+            raise found
+        if found is None:
+            return self._alone.gradient(model, batch, train, device)
+        return clipped(model, found, train.clip_micro)
+
+    def _prepare_with(self, ranks: Ranks, model: Llama, config: RunConfig, device: Device) -> None:
+        """Get ready for our share, and for the whole batch: we may have to go on alone."""
+        text = config.model_dump_json().encode()
+        ranks.order((PREPARE, len(text), 0))
+        ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
+        words = ranks.told(DONE, START_SECONDS)
+        if any(words):
+            raise too_small(explained(words))
+        share_weights(ranks, model)
+        whole = config.train.sequences_per_payload
+        self._alone.prepare_for([len(own_part(ranks, whole)), whole], model, config, device)
+        ranks.told(DONE, PREPARE_SECONDS)
 
     def _together(
         self, ranks: Ranks, model: Llama, tokens: Tensor, train: TrainSection, device: Device
-    ) -> Sums | None:
+    ) -> Sums | MemoryError | None:
         """Return the sums of the batch; None where a rank failed and the others did not.
 
-        Raises RanksLostError; MemoryError where that is our own.
+        A MemoryError of our own share is returned: the others know of it, and are in step.
         """
         ranks.order((GRADIENT, tokens.shape[0], tokens.shape[1]))
         ranks.share(tokens)
-        for weight in weight_views(model).values():
-            ranks.share(weight)
+        share_weights(ranks, model)
         found = share_of(self._alone, ranks, model, (tokens, train), device)
         words = ranks.told(word_of(found))
         if isinstance(found, MemoryError):
-            raise found
+            return found
         if isinstance(found, NonFiniteError) or any(words):
             self._report(FAILED, explained(words))
             return None
         return added_up(ranks, found)
 
-    def _lose(self, error: RanksLostError) -> None:
-        self._ranks = None
-        self._report(LOST, str(error))
+    @contextlib.contextmanager
+    def _losing(self, *, goes_on: bool = True) -> Iterator[None]:
+        """Lose the others where an exchange fails, as they are out of step then.
+
+        An error that is not about them or about memory is raised all the same.
+        """
+        try:
+            with as_memory_error():
+                yield
+        except BaseException as error:
+            if self._ranks is not None:
+                self._ranks.cut()
+                self._ranks = None
+            if not goes_on:
+                raise
+            self._report(LOST, str(error) or type(error).__name__)
+            if not isinstance(error, RanksError | MemoryError):
+                raise
 
 
 def help_leader(ranks: Ranks, alone: OneDevice, device: Device) -> None:
@@ -173,14 +208,17 @@ def _follow(ranks: Ranks, alone: OneDevice, device: Device) -> None:
 
 
 def _ready(ranks: Ranks, alone: OneDevice, config: RunConfig, device: Device) -> Llama:
-    """Return a model for the weights of rank 0, once it knows whether there is memory for one."""
+    """Return a model with the weights of rank 0, once it knows that there is memory for one."""
     try:
         with as_memory_error():
             model = Llama(config.model).to(device.torch)
-            alone.prepare(model, config, device)
     except MemoryError:
         ranks.told(NO_MEMORY)
         raise
+    ranks.told(DONE)
+    share_weights(ranks, model)  # before it compiles: zeros cannot be compared
+    own = own_part(ranks, config.train.sequences_per_payload)
+    alone.prepare_for([len(own)], model, config, device)
     ranks.told(DONE)
     return model
 
@@ -194,12 +232,23 @@ def _help(
 ) -> None:
     tokens, _ = work
     ranks.share(tokens)
-    for weight in weight_views(model).values():
-        ranks.share(weight)
+    share_weights(ranks, model)
     found = share_of(alone, ranks, model, work, device)
     words = ranks.told(word_of(found))
     if isinstance(found, Sums) and not any(words):
         added_up(ranks, found)
+
+
+def share_weights(ranks: Ranks, model: Llama) -> None:
+    """Give the weights of rank 0 to all others."""
+    for weight in weight_views(model).values():
+        ranks.share(weight)
+
+
+def own_part(ranks: Ranks, num_sequences: int) -> range:
+    """Return which sequences of a batch this rank computes."""
+    first, last = (num_sequences * (ranks.rank + i) // ranks.size for i in (0, 1))
+    return range(first, last)
 
 
 def share_of(
@@ -214,8 +263,8 @@ def share_of(
     Errors are returned: the others wait for a word.
     """
     tokens, train = work
-    first, last = (len(tokens) * (ranks.rank + i) // ranks.size for i in (0, 1))
-    own = tokens[first:last]
+    part = own_part(ranks, len(tokens))
+    own = tokens[part.start : part.stop]
     size = device.at_once(train.microbatch_sequences)
     parts = torch.split(own, size) if len(own) else ()
     try:

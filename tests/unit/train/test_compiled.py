@@ -1,6 +1,7 @@
 """--compile: the same gradient within the judge's tolerance, and training goes on without it."""
 
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from support.trainers import BATCH, CONFIG, judged, weights
 from troth_attestation.verdict import VerdictKind
 from troth_client.model.device import CPU, choose_device
 from troth_client.model.llama import Llama
-from troth_client.model.weights import build
+from troth_client.model.weights import build, trainable_parameters
 from troth_client.participant.learning import learner_of
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.events import EventList
@@ -24,6 +25,7 @@ from troth_coordinator.rules.view import Role
 
 @pytest.fixture
 def model():
+    torch._dynamo.reset()  # of one function it compiles no more than eight variants
     return build(CONFIG.model, weights())
 
 
@@ -81,6 +83,60 @@ def test_a_compiler_that_computes_something_else_is_found_before_the_first_round
     assert_equal(gradient(learner, model), gradient(DEFAULT, model))
     assert len(reasons) == 1
     assert "away from the eager one" in reasons[0]
+
+
+class OutOfResourcesError(Exception):
+    """As Triton's own errors: no RuntimeError."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Triton Error [CUDA]: invalid device function"),
+        OutOfResourcesError("out of resource: shared memory"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_kernels_that_fail_at_run_time_are_given_up_and_training_goes_on(model, error):
+    def failing(graph, inputs):
+        def run(*args):
+            raise error
+
+        return run
+
+    reasons = []
+    learner = OneDevice(CompiledPass(reasons.append, failing))
+    assert_equal(gradient(learner, model), gradient(DEFAULT, model))
+    assert reasons == [str(error)]
+
+
+def test_a_broken_device_fails_in_the_eager_pass_as_well(model, monkeypatch):
+    def broken_device(*about):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(compiled, "eager_pass", broken_device)
+    reasons = []
+    learner = OneDevice(CompiledPass(reasons.append, "aot_eager"))
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        learner.gradient(model, BATCH, CONFIG.train, CPU)
+    assert len(reasons) == 1
+
+
+def test_the_comparison_holds_no_third_gradient(model, monkeypatch):
+    alive, counts, real = weakref.WeakSet(), [], torch.Tensor.__sub__
+
+    def minus(one, other):
+        found = real(one, other)
+        alive.add(found)
+        counts.append(len(alive))
+        return found
+
+    monkeypatch.setattr(torch.Tensor, "__sub__", minus)
+    one_pass = CompiledPass(pytest.fail, "aot_eager")
+    one_pass.prepare(model, torch.from_numpy(BATCH), CPU)
+    assert one_pass.works
+    assert len(counts) >= len(trainable_parameters(model))
+    assert max(counts) < len(counts) // 2
 
 
 def needy(graph, inputs):

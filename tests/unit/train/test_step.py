@@ -199,14 +199,23 @@ def test_tf32_is_another_gradient_than_fp32_and_a_near_one(batch):
     assert error["fp32"] < error["tf32"] < 0.02
 
 
-def test_a_whole_pass_is_computed_in_the_precision_of_its_device(batch, monkeypatch):
-    seen, inside = [], [False]
+@pytest.fixture
+def inside(monkeypatch):
+    """Whether products are those of the device."""
+    state = [False]
 
     @contextlib.contextmanager
     def products(_device):
-        inside[0] = True
+        state[0] = True
         yield
-        inside[0] = False
+        state[0] = False
+
+    monkeypatch.setattr(Device, "products", products)
+    return state
+
+
+def test_a_whole_pass_is_computed_in_the_precision_of_its_device(batch, inside):
+    seen = []
 
     def loss_of(model, tokens):
         seen.append(inside[0])
@@ -214,8 +223,16 @@ def test_a_whole_pass_is_computed_in_the_precision_of_its_device(batch, monkeypa
         loss.register_hook(lambda _gradient: seen.append(inside[0]))
         return loss
 
-    monkeypatch.setattr(Device, "products", products)
     model = build(SMALL, initial_weights(bytes(32), SMALL))
     differentiated(loss_of, model, (torch.from_numpy(batch), 1), CPU)
     assert seen == [True, True]
     assert not inside[0]
+
+
+def test_a_validation_is_computed_in_the_precision_of_its_device(batch, inside):
+    """The environment may allow tf32."""
+    seen = []
+    model = build(SMALL, initial_weights(bytes(32), SMALL))
+    model.register_forward_hook(lambda *_about: seen.append(inside[0]))
+    evaluate(model, batch, len(batch))
+    assert seen == [True]

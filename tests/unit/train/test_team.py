@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.ranks import Reports, helping, notes_of, place
+from support.ranks import Reports, helping, notes_of, place, team
 from support.reader import free_port
+from support.teams import assert_same, helping_thread, of
 from support.trainers import BATCH, CONFIG, judged, weights
 from torch import distributed
 
@@ -49,13 +50,9 @@ def port():
 def leading(model, ranks):
     with contextlib.closing(ranks):
         lost = Reports()
-        leader = Leader(DEFAULT, ranks, lost)
+        leader = Leader(DEFAULT, team(ranks), lost, is_member=False)
         leader.prepare(model, CONFIG, CPU)
         yield leader, lost
-
-
-def of(learner, model, batch=BATCH):
-    return learner.gradient(model, batch, CONFIG.train, CPU)
 
 
 def by_shares(model, bounds, single=()):
@@ -72,13 +69,6 @@ def by_shares(model, bounds, single=()):
             torch._foreach_add_(list(total.gradients), list(found.gradients))
             total.loss.add_(found.loss)
     return clipped(model, total, CONFIG.train.clip_micro)
-
-
-def assert_same(found, wanted):
-    assert found.mean_loss_micro == wanted.mean_loss_micro
-    assert list(found.tensors) == list(wanted.tensors)
-    for name, tensor in wanted.tensors.items():
-        assert torch.equal(found.tensors[name], tensor), name
 
 
 def test_two_ranks_make_the_payload_of_one_and_have_its_weights_to_the_bit(model, port, tmp_path):
@@ -171,14 +161,15 @@ def test_once_one_is_lost_the_other_helpers_end(model, port, tmp_path):
 
 LEADER = """
 import os, sys
-from support.ranks import place
+from support.ranks import place, team
 from support.trainers import CONFIG, weights
 from troth_client.model.device import CPU
 from troth_client.model.weights import build
 from troth_client.train.learner import DEFAULT
 from troth_client.train.team import Leader, meet
 
-leader = Leader(DEFAULT, meet(place(0, int(sys.argv[1]))), print)
+ranks = meet(place(0, int(sys.argv[1])))
+leader = Leader(DEFAULT, team(ranks), print, is_member=False)
 leader.prepare(build(CONFIG.model, weights()), CONFIG, CPU)
 os.kill(os.getpid(), 9)
 """
@@ -188,7 +179,7 @@ os.kill(os.getpid(), 9)
 def test_when_rank_zero_is_killed_the_others_end(port, tmp_path):
     with helping(tmp_path, place(1, port)) as helper:
         tests = os.fspath(Path(__file__).parents[2])
-        variables = {**os.environ, "PYTHONPATH": tests}
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *filter(None, sys.path)])}
         command = [sys.executable, "-c", LEADER, str(port)]
         ended = subprocess.run(command, env=variables, timeout=60, check=False)
         assert ended.returncode == -signal.SIGKILL
@@ -218,7 +209,7 @@ def test_a_helper_without_memory_for_the_model_is_told_before_the_first_round(
     config = CONFIG.model_copy(update={"model": huge})
     with helping(tmp_path, place(1, port)) as helper:
         with contextlib.closing(meet(place(0, port))) as ranks:
-            leader = Leader(DEFAULT, ranks, Reports())
+            leader = Leader(DEFAULT, team(ranks), Reports(), is_member=False)
             with pytest.raises(RanksError, match="rank 1: memory does not suffice"):
                 leader.prepare(model, config, CPU)
         assert helper.wait(30) == 1
@@ -235,7 +226,8 @@ def test_a_lack_of_memory_while_a_helper_receives_ends_it_with_advice(model, por
     with ThreadPoolExecutor(1) as others:
         helped = others.submit(helps)
         with contextlib.closing(meet(place(0, port))) as ranks:
-            Leader(DEFAULT, ranks, Reports()).prepare(model, CONFIG, CPU)
+            leader = Leader(DEFAULT, team(ranks), Reports(), is_member=False)
+            leader.prepare(model, CONFIG, CPU)
             ranks.order((GRADIENT, 1 << 40, 1 << 10))
             with pytest.raises(RanksError, match="memory for the model on every rank"):
                 helped.result(30)
@@ -245,19 +237,12 @@ def test_a_lack_of_memory_while_a_helper_receives_ends_it_with_advice(model, por
 def helped_by_a_thread(model, port, passes=(eager_pass, eager_pass)):
     """A leader whose other rank runs in a thread, so that a pass of either can be made to fail."""
 
-    def help_():
-        with contextlib.closing(meet(place(1, port))) as ranks:
-            help_leader(ranks, OneDevice(one_pass=passes[1]), CPU)
-
-    helper = threading.Thread(target=help_)
-    helper.start()
-    with contextlib.closing(meet(place(0, port))) as ranks:
-        told = Reports()
-        leader = Leader(OneDevice(one_pass=passes[0]), ranks, told)
+    told = Reports()
+    helper = helping_thread(place(1, port), passes[1])
+    with helper, contextlib.closing(meet(place(0, port))) as ranks:
+        leader = Leader(OneDevice(passes[0]), team(ranks), told, is_member=False)
         leader.prepare(model, CONFIG, CPU)
         yield leader, told
-    helper.join(30)
-    assert not helper.is_alive()
 
 
 def greedy(*arguments):

@@ -32,7 +32,7 @@ _NEGATIVE = tl.constexpr(4096)
 
 
 class Fields(NamedTuple):
-    """The signs of all payloads, int16 [T, number] as `run.codes` returns them."""
+    """The signs of all payloads, int16 [T, number] as `inputs.codes` returns them."""
 
     codes: Tensor
     number: int
