@@ -16,7 +16,7 @@ from troth_client.steps.plan import make_plan
 from troth_client.steps.produce import encode, train
 from troth_client.steps.publish import publish
 from troth_client.steps.replay import check_root
-from troth_client.steps.settle import settle
+from troth_client.steps.settle import carry, settle
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 
@@ -38,6 +38,7 @@ async def run_round(member: Member, view: NetworkView, open_round: RoundView) ->
     await attest(chain, state.replica.known_root, plan, held)
     closure, payloads = await await_close(chain, submissions, plan.round, held)
     await check_root(member.replay, closure.canonical_root)
+    await carry(state, closure)
     await apply(state, closure, payloads)
     await settle(chain, submissions, closure, member.audits.tracker)
     return closure

@@ -14,7 +14,7 @@ from troth_client.compression.apply import direction, step
 from troth_client.compression.basis import integer_basis
 from troth_client.compression.codec import decode, encode
 from troth_client.compression.dct import dct2
-from troth_client.compression.known_answer import ApplyPath, choose_path
+from troth_client.compression.known_answer import ApplyPath, choose_path, integer_path
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
 
@@ -39,7 +39,7 @@ def main() -> None:
     expected = plain.direction(slow_signs, basis)
     slow = plain.best_seconds(lambda: plain.direction(slow_signs, basis), repeats=1)
     print(f"{parameters / 1e6:.1f} M parameters, {len(u)} payloads, k = {k}")
-    for path in (choose_path(arguments.device), choose_path("cpu", prefer_integers=True)):
+    for path in (choose_path(arguments.device), integer_path("int64 is measured too")):
         found = direction(payloads, tiles, path)
         if not np.array_equal(found.cpu().numpy(), expected):
             raise SystemExit(f"{path}: the direction differs")

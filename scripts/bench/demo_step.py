@@ -125,7 +125,7 @@ def our_step(
     path: ApplyPath,
     weights: Tensors,
 ) -> Callable[[], dict[str, float]]:
-    """Return a step of ours: what was sent leaves the momentum as soon as it is known."""
+    """Return a step of ours: u is kept, and what was sent leaves a copy of it at once."""
     rule = Residual(999_000)
     encoder = path.encoder(layout, rule, payloads[0].k)
     momentum = torch.zeros(layout.num_tiles, 64, 64)
@@ -133,8 +133,8 @@ def our_step(
     def step() -> dict[str, float]:
         nonlocal momentum
         start = now()
-        found = encoder.encode(gradient, momentum, in_place=True)
-        momentum = rule.after_included(found.u, found.top, in_place=True)
+        found = encoder.encode(gradient, momentum)
+        momentum = rule.after_included(found.u, found.top)
         encoded = now()
         update(weights, payloads, layout, (A, B), path)
         return parts(start, encoded)

@@ -105,7 +105,7 @@ class Participant:
         path = choose_path("cpu", num_tiles=layout.num_tiles)
         hashers = ThreadPoolExecutor(2)
         replica = Replica(config, views, path, PastStates(keep, store, past), hashers)
-        undo = Undo(keep, config.demo.k, store.load_residual, past)
+        undo = Undo(keep, config.demo.k, store.load_residual)
         residual = ResidualState(Residual.of(config), layout.num_tiles, undo)
         archive = ResidualArchive(store, Keeping(keep, RING, past))
         found = cls(
@@ -157,7 +157,7 @@ class Participant:
         replica, work = self.replica, self.work(residual)
         residual.begin(RoundIndex(replica.round - 1 if replica.round else NONE))
         proposal = work.propose(replica.round, work.gradient(batch))
-        payload = work.encode(proposal)
+        payload = work.encode(proposal).data
         header = b"header"
         self.store.save_submission(
             Submission(replica.round, 0, header, bytes(64), payload), residual.entry()

@@ -75,7 +75,7 @@ class DeMo:
     def _payload(self, rank: int, batch: Batch) -> bytes:
         found = gradient_of(self._config, self._model, batch, self._device)
         encoder = self._encoder
-        made = encoder.encode(found.tensors, self._momenta.get(rank), in_place=True)
+        made = encoder.encode(found.tensors, self._momenta.get(rank))
         raw = codec.encode(made.top.signs(made.is_sent))
         self._momenta[rank] = encoder.rule.after_included(made.u, made.top, in_place=True)
         self.num_bytes = len(raw)

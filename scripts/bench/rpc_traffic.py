@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from troth_attestation.openings import Sampled
     from troth_client.participant.assembly import Ports
     from troth_client.state.residual_state import Proposal
-    from troth_client.state.work import TrainerWork
+    from troth_client.state.work import EncodedPayload, TrainerWork
     from troth_client.train.step import Gradient
     from troth_coordinator.rules.ids import Digest, RoundIndex
 
@@ -122,7 +122,7 @@ class SlowWork:
         """Propose as an honest trainer does."""
         return self.honest.propose(round_, found)
 
-    def encode(self, proposal: "Proposal") -> bytes:
+    def encode(self, proposal: "Proposal") -> "EncodedPayload":
         """Encode as an honest trainer does."""
         return self.honest.encode(proposal)
 

@@ -20,6 +20,7 @@ import torch
 from json_lines import append_line, read_lines
 from methods import METHODS, Batch, Learner
 
+from troth_client.compression.host import HostArrays
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source
@@ -28,7 +29,7 @@ from troth_client.model.device import CPU, Device
 from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.shapes import num_parameters
-from troth_client.model.weights import build, weight_arrays, weight_views
+from troth_client.model.weights import build, weight_views
 from troth_client.train.errors import NonFiniteError
 from troth_client.train.evaluate import evaluate
 from troth_coordinator.config_files import load_config
@@ -126,7 +127,9 @@ class State:
 
     def save(self, path: Path, key: str) -> None:
         """Write the state, whole or not at all."""
-        weights = {f"weight {name}": array for name, array in weight_arrays(self.model).items()}
+        weights = {
+            f"weight {name}": array for name, array in HostArrays(weight_views(self.model)).items()
+        }
         own = {
             f"own {name}": tensor.cpu().numpy() for name, tensor in self.learner.tensors().items()
         }
@@ -155,7 +158,7 @@ class State:
     def weights_hash(self) -> str:
         """Return a hash of all weights, by which two runs are compared to the bit."""
         found = hashlib.blake2b(digest_size=16)
-        for array in weight_arrays(self.model).values():
+        for array in HostArrays(weight_views(self.model)).values():
             found.update(np.ascontiguousarray(array))
         return found.hexdigest()
 

@@ -14,7 +14,7 @@ from support.attacks.judges import (
     until_event,
 )
 from support.fields import assert_fields
-from support.ports import LIAR, LIE_ROUND, training, vouch_for_everything
+from support.ports import LIAR, LIE_ROUND, encoding, vouch_for_everything
 from support.program.audits import INCINERATOR
 from support.runs import (
     Chronicle,
@@ -66,7 +66,7 @@ async def test_a_malformed_payload_that_was_included_costs_a_tenth_and_each_vouc
 
     vouch_for_everything(monkeypatch)
     run = await run_factory.create(6, **UNSAMPLED)
-    run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
+    run.wrap = lambda one, ports: encoding(ports, payload) if one.name == "dan" else ports
     await start_members(run, SIX)
     dan, tale = member(run, "dan"), Chronicle(run)
     await until_round(run, LIE_ROUND + 2)

@@ -166,6 +166,7 @@ STEPS = {
     "attest": "attest",
     "await_close": "close",
     "check_root": "check",
+    "carry": "carry",
     "apply": "apply",
     "settle": "settle",
 }

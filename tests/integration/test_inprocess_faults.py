@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import pytest
 from support.data_sets import with_token
-from support.ports import LIAR, LIE_ROUND, Wrapped, training, vouch_for_everything, withhold
+from support.ports import (
+    LIAR,
+    LIE_ROUND,
+    Wrapped,
+    encoding,
+    fail_once,
+    training,
+    vouch_for_everything,
+    withhold,
+)
 from support.runs import (
     RunFactory,
     assert_fees_reported,
@@ -201,7 +210,7 @@ async def test_a_malformed_payload_that_was_included_adds_nothing_anywhere(
 
     vouch_for_everything(monkeypatch)
     run = await run_factory.create(5)
-    run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
+    run.wrap = lambda one, ports: encoding(ports, payload) if one.name == "dan" else ports
     await start_members(run, ["ada", "bob", "cyd", "dan"])
     await run.finish()
     await assert_finished(run)
@@ -222,7 +231,7 @@ async def test_a_malformed_payload_is_not_vouched_for(run_factory):
         return honest(proposal.sent)[:-1] + b"\x80"
 
     run = await run_factory.create(3)
-    run.wrap = lambda one, ports: training(ports, encode=payload) if one.name == "dan" else ports
+    run.wrap = lambda one, ports: encoding(ports, payload) if one.name == "dan" else ports
     await start_members(run, ["ada", "bob", "cyd", "dan"])
     await run.finish()
     await assert_finished(run)
@@ -242,11 +251,13 @@ async def test_a_withheld_payload_that_was_included_is_struck_and_all_apply_agai
 ):
     """Colluders vouch for a payload that only dan and fay hold. The others report it; dan, who had
     applied it and trained the next round on it, and the one who made it, go back and apply again.
+    The maker finds no memory for its momentum at first, and goes back at the next look.
     """
     vouch_for_everything(monkeypatch)
     run = await run_factory.create(7)
     run.past_bytes = past_bytes
     withhold(run, LIE_ROUND, "dan", "fay")
+    calls = fail_once(run, "dan", "ResidualState.rewind")
     await start_members(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
     await run.finish()
     view = await assert_finished(run)
@@ -265,6 +276,7 @@ async def test_a_withheld_payload_that_was_included_is_struck_and_all_apply_agai
     # The struck trainer's residual goes on from the round before; the others keep theirs.
     first = next(one for one in events_of(run, "dan", "encoded") if one["round"] == LIE_ROUND + 2)
     assert first["previous"] == LIE_ROUND - 1
+    assert len(calls) == 2
     first = next(one for one in events_of(run, "ada", "encoded") if one["round"] == LIE_ROUND + 2)
     assert first["previous"] == LIE_ROUND
     assert_fees_reported(run)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.ports import refused_by
+from support.ports import computing, refused_by
 from support.runs import (
     NO_AUDITS,
     assert_finished,
@@ -69,11 +69,24 @@ def assert_healed(run, name: str) -> dict:
 
 
 async def test_one_flipped_bit_is_healed_without_a_byte_from_others(run_factory):
-    run = await run_factory.start(8, names="ada bob cyd dan", **NO_AUDITS)
+    """The model is copied in threads twice: what was ours, and what the disk has instead."""
+    computed = set()
+
+    def wrap(one, ports):
+        async def compute(function, *args, **named):
+            computed.add(getattr(function, "__name__", ""))
+            return await ports.runtime.compute(function, *args, **named)
+
+        return computing(ports, compute) if one.name == "dan" else ports
+
+    run = await run_factory.create(8, **NO_AUDITS)
+    run.wrap = wrap
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
     await spoil(run, "dan", flip_one_bit, is_disk_damaged=False)
     await run.finish()
     await assert_finished(run)
     assert assert_healed(run, "dan")["fetched_bytes"] == 0
+    assert computed >= {"copies_of", "take_up"}
 
 
 @pytest.mark.parametrize(

@@ -130,11 +130,11 @@ async def test_a_judge_without_memory_accuses_nobody(run_factory):
 async def test_weights_that_cannot_be_saved_cost_no_round(run_factory):
     """Audits of these rounds miss them; the round itself needs no file."""
 
-    async def failing(one, ports, function, *args):
+    async def failing(one, ports, function, *args, **named):
         is_saving = getattr(function, "__name__", "") == "save_weights"
         if is_saving and one.here.state.replica.round in SHORT_ROUNDS:
             of_numpy()
-        return await ports.runtime.compute(function, *args)
+        return await ports.runtime.compute(function, *args, **named)
 
     def wrap(one, ports):
         if one.name != "dan":
@@ -154,6 +154,33 @@ async def test_weights_that_cannot_be_saved_cost_no_round(run_factory):
     old = state.store.load_weights(5)
     state.store.save_weights(replace(old, state_root=bytes(32)))
     assert not state.is_saved, "a file of other weights of that round"
+
+
+async def test_a_momentum_that_finds_no_memory_is_made_at_a_later_look(run_factory):
+    """The round is not over before: each payload of the trainer carries on the one before."""
+    calls = []
+
+    async def failing(one, ports, function, *args, **named):
+        is_settling = getattr(function, "__name__", "") == "settle"
+        if is_settling and one.here.state.replica.round == SHORT_ROUND:
+            calls.append(args[0])
+            if len(calls) <= 2:
+                of_torch()
+        return await ports.runtime.compute(function, *args, **named)
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, one, ports)))
+
+    run = await run_factory.create(4, **NO_AUDITS)
+    run.wrap = wrap
+    await start_members(run, ["ada", "bob", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    assert calls == [SHORT_ROUND] * 3
+    assert [one["round"] for one in events_of(run, "dan", "out_of_memory")] == [SHORT_ROUND]
+    assert [one["previous"] for one in events_of(run, "dan", "encoded")] == [None, 0, 1, 2]
 
 
 @pytest.mark.parametrize("step", ["start_from_disk", "run_round"])
@@ -197,7 +224,7 @@ HEAVY = {
     *("HonestWork.gradient", "HonestWork.propose", "HonestWork.encode", "_keep"),
     *("TokenData.sequences", "HonestWork.open_tiles", "or_none", "make_checkpoint"),
     *("HonestWitnessWork.judge", "HonestWitnessWork.sketch", "_measure"),
-    *("Store.save_peer", "decode"),
+    *("Store.save_peer", "decode", "ResidualState.begin", "ResidualState.settle"),
 }
 """The functions that a member of such a run computes in threads, once it is put together."""
 NO_MEMORY = "out of memory"
@@ -212,14 +239,14 @@ async def test_each_heavy_computation_of_a_member_may_find_no_memory_once(run_fa
             return ports
         return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, ports)))
 
-    async def failing(ports, function, *args):
+    async def failing(ports, function, *args, **named):
         name = getattr(function, "func", function).__qualname__
         calls[name] += 1
         if calls[name] == 2 and name == "or_none":
             args = (*args[:-1], of_numpy)
         elif calls[name] == 2:
             of_numpy()
-        return await ports.runtime.compute(function, *args)
+        return await ports.runtime.compute(function, *args, **named)
 
     folder, manifest = data
     run = await run_factory.create(8, **AUDITED, checkpoint_every=3, residual_rounds=3)

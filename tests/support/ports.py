@@ -4,7 +4,7 @@ Owns: wrappers of ports. Never: starts a run. Next: runs.py.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeVar
 
@@ -13,13 +13,16 @@ import pytest
 from support.runs import member
 from troth_attestation import header as headers
 from troth_attestation import possession as honest
+from troth_client.compression.codec import payload_root
 from troth_client.participant.assembly import Ports
+from troth_client.state.residual_state import Proposal
+from troth_client.state.work import EncodedPayload
 from troth_client.steps import attest as attest_step
 from troth_client.transport.base import BlobId, Check
 from troth_client.transport.errors import FetchError, HolderLacksError, HolderRefusedError
 from troth_client.transport.exchange import Exchange
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.ids import Bitmap
+from troth_coordinator.rules.ids import Bitmap, Digest
 from troth_simulation.in_process import InProcessRun, SimulatedMember
 from troth_simulation.stepped import SteppedRuntime
 
@@ -43,6 +46,41 @@ class Wrapped:
 def training(ports: Ports, **calls: Callable[..., Any]) -> Ports:
     """The same ports, but the trainer's work has these calls instead."""
     return replace(ports, trains=lambda honest: Wrapped(ports.trains(honest), **calls))
+
+
+def encoding(ports: Ports, encode: Callable[[Proposal], bytes]) -> Ports:
+    """The same ports, but the trainer sends these bytes, under their own root."""
+
+    def call(proposal: Proposal) -> EncodedPayload:
+        data = encode(proposal)
+        return EncodedPayload(data, Digest(payload_root(data)))
+
+    return training(ports, encode=call)
+
+
+def computing(ports: Ports, compute: Callable[..., Awaitable[Any]]) -> Ports:
+    """The same ports, but heavy work goes through `compute`."""
+    return replace(ports, runtime=Wrapped(ports.runtime, compute=compute))
+
+
+def fail_once(run: InProcessRun, name: str, function: str) -> list[str]:
+    """Let one member find no memory for the first call of a heavy function; return its calls."""
+    calls: list[str] = []
+    wrap = run.wrap
+
+    def failing(one: SimulatedMember, ports: Ports) -> Ports:
+        async def compute(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
+            if call.__qualname__ == function:
+                calls.append(function)
+                if len(calls) == 1:
+                    raise MemoryError("out of memory")
+            return await ports.runtime.compute(call, *args, **named)
+
+        wrapped = wrap(one, ports)
+        return computing(wrapped, compute) if one.name == name else wrapped
+
+    run.wrap = failing
+    return calls
 
 
 def refused_by(ports: Ports, refuses: Callable[[str, BlobId], bool]) -> Ports:

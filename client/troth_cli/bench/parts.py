@@ -35,6 +35,7 @@ from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
+from troth_client.state.past_states import MEMORY_BYTES
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
@@ -126,10 +127,13 @@ class Bench:
         plan, weights = self._plan, self._draw(1)
         payloads = [self.payload_of(peer) for peer in range(plan.peers)]
         momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
+        # As a participant does by default: its archive holds a u of up to so many bytes.
+        is_free = self._u.nbytes > MEMORY_BYTES
 
         def encode() -> None:
-            found = self._encoder.encode(self._gradient, momentum, in_place=True)
-            self._rule.after_included(found.u, found.top, in_place=True)
+            nonlocal momentum
+            found = self._encoder.encode(self._gradient, momentum)
+            momentum = self._rule.after_included(found.u, found.top, in_place=is_free)
 
         def apply() -> None:
             update(weights, payloads, self._layout, (_A, _B), self._path)

@@ -158,8 +158,8 @@ class WitnessOptions(WithArchive):
             "--past-mib",
             metavar="N",
             min=0,
-            help="Memory for the weights of past rounds, and as much for their residuals, in MiB;"
-            " the disk has the rest.",
+            help="Memory for the weights of past rounds, of the GPU where there is one, and as much"
+            " of the processor for their residuals, in MiB; the disk has the rest.",
         ),
     ] = 256
     ledger: Annotated[

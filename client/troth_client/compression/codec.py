@@ -127,19 +127,20 @@ def decode(data: bytes, num_tiles: int, k: int, root: bytes | None = None) -> Ve
     return VerifiedPayload(Signs(present, indices, negative), found_root, seal=_MADE_BY_DECODE)
 
 
-def check_decoded(data: bytes, signs: Signs) -> None:
+def check_decoded(data: bytes, signs: Signs) -> VerifiedPayload:
     """Decode our own payload as everybody will, and check that it says what was encoded.
 
     Raises MalformedPayloadError, or DecodedOtherError if the decoded signs are others.
     """
-    found = decode(data, signs.num_tiles, signs.k).signs
-    pairs = [(getattr(found, name), getattr(signs, name)) for name in Signs.__slots__]
+    found = decode(data, signs.num_tiles, signs.k)
+    pairs = [(getattr(found.signs, name), getattr(signs, name)) for name in Signs.__slots__]
     if not all(np.array_equal(one, other) for one, other in pairs):
         raise DecodedOtherError(
             "the signs that were encoded",
             "others after decoding",
             "Check this machine's memory; this round sends no payload.",
         )
+    return found
 
 
 def _spans(num_tiles: int, k: int) -> Iterator[_Span]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from troth_client.compression.dct import check_tiles, dct2
+from troth_client.compression.errors import TileShapeError
 from troth_client.compression.kernels.base import Encoded, Kernels
 from troth_client.compression.limits import check_k
 from troth_client.compression.residual import Residual
@@ -35,27 +36,18 @@ class Encoder:
     kernels: Kernels | None = None
     device: torch.device | None = None
 
-    def encode(
-        self,
-        gradient: Mapping[str, Tensor],
-        momentum: Tensor | None,
-        *,
-        in_place: bool = False,
-    ) -> Encoded:
+    def encode(self, gradient: Mapping[str, Tensor], momentum: Tensor | None) -> Encoded:
         """Return u = F(b + D(g)) and its choice; `momentum`: fp32 [T, 64, 64], None for zero.
 
-        `gradient`: name -> fp32. `in_place`: u may take the memory of the momentum, which an error
-        then leaves undefined; otherwise nothing is written into either. Raises NonFiniteError,
+        `gradient`: name -> fp32. Nothing is written into either. Raises NonFiniteError,
         TensorMismatchError, TileShapeError, UnsupportedKError.
         """
+        if momentum is not None:
+            self._check(momentum)
         if self.kernels is not None and self.kernels.take(gradient.values()):
             self.layout.check(gradient)
-            if momentum is not None:
-                check_tiles(momentum)
-            can_hold = in_place and momentum is not None and momentum.is_contiguous()
-            into = momentum if can_hold else None
             k = check_k(self.k)
-            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
+            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k)
         coefficients = dct2(self.layout.to_tiles(gradient), in_place=True)
         return self.encode_tiles(coefficients.to(self.device), momentum)
 
@@ -63,3 +55,16 @@ class Encoder:
         """Return the same for D(g), fp32 [T, 64, 64], by torch. Errors as in `encode`."""
         moved = self.rule.accumulate(momentum, coefficients)
         return Encoded(moved.u, top_k(moved.u, self.k), self.rule.is_sent(moved))
+
+    def _check(self, momentum: Tensor) -> None:
+        """Raise TileShapeError unless M has the tiles of the layout.
+
+        Compiled kernels would read behind a shorter one, and torch would stretch a single tile.
+        """
+        check_tiles(momentum)
+        if len(momentum) != self.layout.num_tiles:
+            raise TileShapeError(
+                f"a momentum of {self.layout.num_tiles} tiles",
+                f"{len(momentum)} tiles",
+                "Use the momentum of this model.",
+            )

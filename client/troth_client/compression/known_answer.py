@@ -124,33 +124,36 @@ class ApplyPath:
         return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"
 
 
-def choose_path(
-    device: torch.device | str, *, prefer_integers: bool = False, num_tiles: int = 0
-) -> ApplyPath:
+def choose_path(device: torch.device | str, *, num_tiles: int = 0) -> ApplyPath:
     """Test a device and return the path to use: fp64 on it, or on the CPU with the reason.
 
-    A CPU that fails in fp64 computes in int64, as it does at once where `prefer_integers` asks for
-    it. A model of at least `COMPILED_FROM_TILES` gets compiled kernels too, if they pass their own
-    test. Raises KnownAnswerError if not even the CPU answers: then this machine must not take part.
+    A CPU that fails in fp64 computes in int64. A model of at least `COMPILED_FROM_TILES` gets
+    compiled kernels too, if they pass their own test. Raises KnownAnswerError if not even the CPU
+    answers: then this machine must not take part.
     """
     device = torch.device(device)
-    reason = "int64 was asked for" if prefer_integers else ""
     if device.type == "mps":
-        reason = "MPS has no fp64"
-    if not reason:
-        try:
-            check(device)
-            is_worth_it = num_tiles >= COMPILED_FROM_TILES
-            compiled = _compiled(device) if is_worth_it else (None, "")
-            return ApplyPath(device, torch.float64, "", compiled, seal=_MADE_HERE)
-        except KnownAnswerError as error:
-            reason = str(error)
-    if device.type != "cpu" and not prefer_integers:
-        here = choose_path("cpu", num_tiles=num_tiles)
-        compiled, reasons = (here.kernels, here.note), filter(None, (reason, here.reason))
-        return ApplyPath(here.device, here.dtype, "; ".join(reasons), compiled, seal=_MADE_HERE)
+        return _on_processor("MPS has no fp64", num_tiles)
+    try:
+        check(device)
+    except KnownAnswerError as error:
+        if device.type == "cpu":
+            return integer_path(str(error))
+        return _on_processor(str(error), num_tiles)
+    compiled = _compiled(device) if num_tiles >= COMPILED_FROM_TILES else (None, "")
+    return ApplyPath(device, torch.float64, "", compiled, seal=_MADE_HERE)
+
+
+def integer_path(reason: str) -> ApplyPath:
+    """Return the path in int64 on the CPU, for this reason. Raises KnownAnswerError."""
     check("cpu", torch.int64)
     return ApplyPath(torch.device("cpu"), torch.int64, reason, seal=_MADE_HERE)
+
+
+def _on_processor(reason: str, num_tiles: int) -> ApplyPath:
+    here = choose_path("cpu", num_tiles=num_tiles)
+    compiled, reasons = (here.kernels, here.note), filter(None, (reason, here.reason))
+    return ApplyPath(here.device, here.dtype, "; ".join(reasons), compiled, seal=_MADE_HERE)
 
 
 @torch.no_grad()
@@ -206,7 +209,6 @@ def _encode(
     layout: TileLayout,
     rule: Residual,
     k: int,
-    _into: Tensor | None,
 ) -> Encoded:
     """Encode as torch does without kernels."""
     return Encoder(layout, rule, k).encode(gradient, momentum)

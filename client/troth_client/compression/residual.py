@@ -100,6 +100,7 @@ class Residual:
         flat = residual.view(-1, TILE_COEFFICIENTS)
         indices = torch.from_numpy(top.indices).to(u.device, torch.int64)
         kept = (MICRO - self.alpha_micro) / MICRO
+        # Writing comes last and takes no memory: where that is lacking, u is as it was.
         flat.scatter_(1, indices, flushed(flat.gather(1, indices) * kept))
         return residual
 

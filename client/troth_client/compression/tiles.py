@@ -63,7 +63,7 @@ class TileLayout:
 
     @classmethod
     def from_shapes(cls, shapes: Mapping[str, Iterable[int]]) -> "TileLayout":
-        """Lay out trainable tensors: name -> shape, tied ones once (see `untie`).
+        """Lay out trainable tensors: name -> shape, tied ones once.
 
         Raises NoTensorsError for an empty model and EmptyTensorError for a zero dimension.
         """
@@ -178,20 +178,6 @@ class TileLayout:
                     f"{tuple(tensors[name].shape)}",
                     "Use the model that the run's config names.",
                 )
-
-
-def untie(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
-    """Keep one name, the smallest in UTF-8 bytes, of tensors that share their memory.
-
-    Takes what `named_parameters(remove_duplicate=False)` gives; the result is in name order.
-    """
-    owners: dict[tuple[object, ...], str] = {}
-    kept: dict[str, Tensor] = {}
-    for name, tensor in sorted(named, key=lambda pair: pair[0].encode()):
-        place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
-        if owners.setdefault(place, name) == name or tensor.numel() == 0:
-            kept[name] = tensor
-    return kept
 
 
 def _padded(matrix: Matrix, tensors: Mapping[str, Tensor]) -> Tensor:

@@ -20,6 +20,8 @@ from troth_client.runtime.products import fp32_products
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 """The formats in which gradients are honest."""
+_SHORT_FORMATS_FROM = 8, 0
+"""The compute capability from which NVIDIA's cards have tf32 and bf16; below, torch emulates it."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,14 @@ CPU = Device(torch.device("cpu"), is_mixed=False)
 
 def precisions_of(device: torch.device) -> list[str]:
     """Return those of PRECISIONS that a device computes in; the device is here."""
-    is_cuda = device.type == "cuda"
-    # Only NVIDIA's cards have tf32, from Ampere on.
-    has_tf32 = is_cuda and bool(torch.version.cuda) and _capability(device) >= (8, 0)
-    has_bf16 = device.type == "cpu" or (is_cuda and torch.cuda.is_bf16_supported())
-    return ["fp32", *["tf32"] * has_tf32, *["bf16"] * has_bf16]
+    if device.type == "cpu":
+        return ["fp32", "bf16"]
+    if device.type != "cuda":
+        return ["fp32"]
+    if not torch.version.cuda:  # a card of AMD
+        return ["fp32", "bf16"]
+    is_new = torch.cuda.get_device_capability(device) >= _SHORT_FORMATS_FROM
+    return list(PRECISIONS) if is_new else ["fp32"]
 
 
 def in_precision(device: torch.device, name: str) -> Device:
@@ -85,7 +90,7 @@ def in_precision(device: torch.device, name: str) -> Device:
         raise DeviceError(
             f"a precision of {device}: {', '.join(possible)}",
             repr(name),
-            "tf32 needs an NVIDIA card of compute capability 8.0 or newer.",
+            "A card of NVIDIA has tf32 and bf16 from compute capability 8.0 on.",
         )
     return Device(device, is_mixed=name == "bf16", is_tf32=name == "tf32")
 
@@ -113,11 +118,7 @@ def _accelerator(name: str, kind: str) -> Device:
             f"torch {torch.__version__} without it",
             "Use --device auto, or install a torch build and a driver for that device.",
         )
-    return Device(device, is_mixed=kind == "cuda" and torch.cuda.is_bf16_supported())
-
-
-def _capability(device: torch.device) -> tuple[int, int]:
-    return torch.cuda.get_device_capability(device)
+    return Device(device, is_mixed="bf16" in precisions_of(device))
 
 
 def _parse(name: str) -> torch.device | None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
@@ -76,7 +75,7 @@ def load_export(
         facts = _metadata(path)
         config = ModelSection.model_validate_json(facts.pop(_MODEL_KEY))
         weights = dict(load_file(path))
-    except (OSError, ValueError, KeyError, SafetensorError, ValidationError) as error:
+    except (OSError, ValueError, KeyError, RecursionError, SafetensorError) as error:
         raise ExportError(
             f"weights exported by troth in {path}",
             f"{type(error).__name__}: {error}",
@@ -130,4 +129,8 @@ def _metadata(path: Path) -> dict[str, str]:
         (size,) = struct.unpack("<Q", prefix) if len(prefix) == 8 else (0,)
         if not 0 < size <= _MAX_HEAD_BYTES:
             raise ValueError("no safetensors header")
-        return dict(json.loads(stream.read(size))["__metadata__"])
+        head = json.loads(stream.read(size))
+    facts = head.get("__metadata__") if isinstance(head, dict) else None
+    if not isinstance(facts, dict) or not all(isinstance(one, str) for one in facts.values()):
+        raise ValueError("no text fields in the safetensors header")
+    return facts

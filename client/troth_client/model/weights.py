@@ -44,11 +44,6 @@ def weight_views(model: Llama) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in trainable_parameters(model).items()}
 
 
-def weight_arrays(model: Llama) -> dict[str, NDArray[np.float32]]:
-    """Canonical name -> fp32 array: shares memory on the CPU, a copy from any other device."""
-    return {name: tensor.cpu().numpy() for name, tensor in weight_views(model).items()}
-
-
 def load_weights(model: Llama, weights: Arrays | Mapping[str, Tensor]) -> None:
     """Copy all trainable tensors into the model, bit for bit.
 

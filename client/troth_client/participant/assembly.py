@@ -235,7 +235,7 @@ def _round_state(
     past = PastStates(keep, ports.store, resources.past_bytes)
     replica = Replica(config, views, path, past, resources.hashers)
     rule = Residual.of(config)
-    undo = Undo(keep, config.demo.k, ports.store.load_residual, resources.past_bytes)
+    undo = Undo(keep, config.demo.k, ports.store.load_residual)
 
     def damaged(error: ClientError) -> None:
         ports.events.emit("file_damaged", reason=str(error))

@@ -55,8 +55,8 @@ class Past:
 class PastStates:
     """The last `keep` states. Copies of weights take up to `memory_bytes` where a disk has them.
 
-    Without a disk, or where it is full, the newest state is copied in any case, and older ones are
-    forgotten above the limit.
+    A copy is on the device of its weights. Without a disk, or where it is full, the newest state is
+    copied in any case, and older ones are forgotten above the limit.
     """
 
     def __init__(
@@ -64,12 +64,13 @@ class PastStates:
     ) -> None:
         self._saved = saved
         self._memory_bytes = memory_bytes
-        self._past: deque[Past] = deque(maxlen=keep)
+        self._keep = keep
+        self._past: deque[Past] = deque()
 
     @property
     def memory_bytes(self) -> int:
         """Bytes of weights that are held in memory now."""
-        return sum(_size(past.weights) for past in self._past if past.weights is not None)
+        return sum(_held(past) for past in self._past)
 
     @property
     def oldest(self) -> RoundIndex | None:
@@ -85,13 +86,20 @@ class PastStates:
         return next((past.pieces for past in self._past if past.round == round_), None)
 
     def add(self, past: Past, weights: Mapping[str, Tensor]) -> None:
-        """Keep a state before its weights change."""
-        if len(self._past) == self._past.maxlen:
-            self._past.popleft()
-        free = self._memory_bytes - self.memory_bytes
+        """Keep a state before its weights change; `tidy` follows when they have.
+
+        Nothing is forgotten before, so that a step which fails may be taken back whole.
+        """
+        num_leaving = max(0, len(self._past) + 1 - self._keep)
+        free = self._memory_bytes - sum(map(_held, list(self._past)[num_leaving:]))
         if _size(weights) <= free or not self._is_saved(past):
             past.weights = {name: w.detach().clone() for name, w in weights.items()}
         self._past.append(past)
+
+    def tidy(self) -> None:
+        """Forget the states before the last `keep`, and the copies that are above the limit."""
+        while len(self._past) > self._keep:
+            self._past.popleft()
         self._shrink()
 
     def find(self, round_: RoundIndex) -> tuple[Past, Mapping[str, Tensor]]:
@@ -148,6 +156,10 @@ class PastStates:
         if state is None or past.pieces is None or state.state_root != past.pieces.root:
             return None
         return {name: torch.tensor(array) for name, array in state.tensors.items()}
+
+
+def _held(past: Past) -> int:
+    return 0 if past.weights is None else _size(past.weights)
 
 
 def _size(weights: Mapping[str, Tensor]) -> int:

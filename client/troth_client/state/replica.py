@@ -123,6 +123,7 @@ class Replica:
             self._mend()  # some tensors may have taken the step already
             raise
         self._is_torn = False
+        self.past.tidy()
         self.round = RoundIndex(self.round + 1)
         per_payload = self.config.train.sequences_per_payload
         self.cursor = next_cursor(self.cursor, closure.num_trainers, per_payload)

@@ -27,7 +27,6 @@ from troth_client.compression.host import HostCopy, host_array
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
-from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
 
@@ -48,43 +47,50 @@ class Momentum:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """u of a round that is not settled yet, its top k, the sent part of that, and its root."""
+    """u of a round that is not settled yet, its top k, the sent part of that, and its root.
+
+    `copied` is u as it left its device to be hashed, where that was done here.
+    """
 
     round: RoundIndex
     u: Tensor
     top: TopK
     sent: Signs
     root: Digest
+    copied: HostCopy | None = None
+
+    def on_host(self) -> Float32:
+        """Return u on the host; copies one that was not hashed here, or was replaced since."""
+        copied = self.copied
+        return host_array(self.u) if copied is None or copied.of is not self.u else copied.array
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
     """How settled rounds can be taken back: the last `keep` of them.
 
-    Their M take up to `memory_bytes`. Above that, `load` reads u of a round of ours again, and its
-    top `k` makes M.
+    No M is kept for that: `load` reads u of a round of ours again, and its top `k` makes M.
     """
 
     keep: int
     k: int
     load: Callable[[int], ResidualEntry | None]
-    memory_bytes: int = MEMORY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """M before a settled round: `momentum` is None where it can be made again from its u."""
+    """M before a settled round: it is made again from u of round `previous` with this root."""
 
     round: RoundIndex
     previous: RoundIndex
     root: Digest
-    momentum: Momentum | None
 
 
 class ResidualState:
     """M of one trainer, with the way back over settled rounds.
 
-    M and u stay on `device`; u leaves it once a round, to be hashed and stored.
+    M and u stay on `device`; u leaves it once a round, to be hashed and stored. An error, memory
+    that does not suffice say, leaves all as it was before, so that every step can be repeated.
     """
 
     def __init__(
@@ -92,7 +98,6 @@ class ResidualState:
     ) -> None:
         self._rule = rule
         self._device = device
-        self._copied: HostCopy | None = None
         # Zero is stored, and never computed with: see `carried`. NumPy's zeros take no memory
         # before somebody writes into them; PyTorch's do.
         zero = torch.from_numpy(np.zeros((num_tiles, TILE_SIDE, TILE_SIDE), np.float32))
@@ -118,36 +123,23 @@ class ResidualState:
         A proposal that a stopped process left behind is settled first, if it was included after
         all. If the chain names another round than M does, M is declared zero, as any header may do.
         This happens in a new residual period, after a crash that lost M, or after a correction that
-        removed a round.
+        removed a round. May copy a u: for a thread.
         """
         if self.proposal is not None and self.proposal.round == previous_included:
-            self._adopt(self.proposal)
+            self.momentum = self._adopted(self.proposal)
             self._settled = max(self._settled, previous_included)
         self.proposal = None
         if self.momentum.previous != previous_included:
             self.momentum = self._zero
         return self.momentum
 
-    def propose(self, round_: RoundIndex, coefficients: Tensor, k: int) -> Proposal:
-        """Return u = beta * M + D(g) of a round with its canonical top k.
-
-        `coefficients` is D(g), float32 [tiles, 64, 64]. Raises NonFiniteError.
-        """
-        moved = self._rule.accumulate(self.carried(), coefficients.to(self._device))
-        self.proposal = self._proposed(round_, moved, k, self._root_of(moved.u))
-        return self.proposal
-
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
         """Return the proposal of a gradient that was encoded on what `carried` returns."""
-        root = self._root_of(encoded.u)
+        copied = HostCopy(encoded.u)
+        root = residual_root_of_parts(copied.parts())
         sent = encoded.top.signs(encoded.is_sent)
-        self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root)
+        self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root, copied)
         return self.proposal
-
-    def sign(self, round_: RoundIndex, u: Tensor, k: int) -> Proposal:
-        """Return the proposal that has this u, float32 [tiles, 64, 64], on the present momentum."""
-        moved = Moved(u.to(self._device), self._rule.decayed(self.carried()))
-        return self._proposed(round_, moved, k, self._root_of(moved.u))
 
     def settle(self, round_: RoundIndex, included: bytes | None, *, is_free: bool = False) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
@@ -155,20 +147,13 @@ class ResidualState:
         `is_free`: nobody else holds the memory of u, so M may take its place.
 
         None: our payload was not included, and M stays. If the chain included another u of ours,
-        which this machine has lost, M is declared zero.
+        which this machine has lost, M is declared zero. Writes or copies u: for a thread.
         """
         if round_ <= self._settled or self._is_ahead_of(round_):
             return
-        self._past.append(self._before(round_))
-        self._settled = round_
-        self._copied = None
-        proposal, self.proposal = self.proposal, None
-        if included is None:
-            return
-        if proposal is None or (proposal.round, proposal.root) != (round_, included):
-            self.momentum = self._zero
-        else:
-            self._adopt(proposal, in_place=is_free)
+        momentum = self._after(round_, included, is_free=is_free)
+        self._past.append(_Before(round_, self.momentum.previous, self.momentum.root))
+        self._settled, self.momentum, self.proposal = round_, momentum, None
 
     def origins(self) -> set[RoundIndex]:
         """Return the rounds that M may be carried on from, now or after a rewind."""
@@ -176,17 +161,17 @@ class ResidualState:
         return every - {RoundIndex(NONE)}
 
     def rewind(self, round_: RoundIndex) -> None:
-        """Undo the changes of `round_` and later rounds to M; may read a file.
+        """Undo the changes of `round_` and later rounds to M; reads a file: for a thread.
 
         Where that is lost, M is declared zero.
         """
-        self.proposal = None
-        self._settled = min(self._settled, round_ - 1)
-        first: _Before | None = None
-        while self._past and self._past[-1].round >= round_:
-            first = self._past.pop()
+        first = next((before for before in self._past if before.round >= round_), None)
         if first is not None:
             self.momentum = self._restored(first)
+        while self._past and self._past[-1].round >= round_:
+            self._past.pop()
+        self._settled = min(self._settled, round_ - 1)
+        self.proposal = None
 
     def reset(self) -> None:
         """Declare M zero: after a join, a halt, a loss."""
@@ -197,13 +182,13 @@ class ResidualState:
     def entry(self) -> ResidualEntry:
         """Return the entry that is stored beside the submission of the proposed round."""
         if self.proposal is None:
-            raise ValueError("nothing is proposed: call propose() first")
+            raise ValueError("nothing is proposed: call offer() first")
         return ResidualEntry(
             round=self.proposal.round,
             previous_round=self.momentum.previous,
             root_before=self.momentum.root,
             root_after=self.proposal.root,
-            u=self._on_host(self.proposal.u),
+            u=self.proposal.on_host(),
         )
 
     def resume(self, entry: ResidualEntry, k: int) -> None:
@@ -211,46 +196,31 @@ class ResidualState:
 
         M is made again from the u before; where that is lost, it is declared zero.
         """
-        previous, root = RoundIndex(entry.previous_round), Digest(entry.root_before)
-        before = _Before(RoundIndex(entry.round), previous, root, None)
-        self.momentum = self._zero if previous == NONE else self._restored(before)
+        round_, previous = RoundIndex(entry.round), RoundIndex(entry.previous_round)
+        self.momentum = self._restored(_Before(round_, previous, Digest(entry.root_before)))
         moved = Moved(self._here(entry.u), self._rule.decayed(self.carried()))
-        root = Digest(entry.root_after)
-        self.proposal = self._proposed(RoundIndex(entry.round), moved, k, root)
+        top = top_k(moved.u, k)
+        sent = top.signs(self._rule.is_sent(moved))
+        self.proposal = Proposal(round_, moved.u, top, sent, Digest(entry.root_after))
 
     def _here(self, stored: Float32) -> Tensor:
         return torch.from_numpy(stored.copy()).to(self._device)
-
-    def _root_of(self, u: Tensor) -> Digest:
-        self._copied = HostCopy(u)
-        return residual_root_of_parts(self._copied.parts())
-
-    def _on_host(self, u: Tensor) -> Float32:
-        """Return u as it was copied for its root, or a copy of a u that was not hashed here."""
-        copied = self._copied
-        return host_array(u) if copied is None or copied.of is not u else copied.array
-
-    def _proposed(self, round_: RoundIndex, moved: Moved, k: int, root: Digest) -> Proposal:
-        top = top_k(moved.u, k)
-        sent = top.signs(self._rule.is_sent(moved))
-        return Proposal(round_, moved.u, top, sent, root)
 
     def _is_ahead_of(self, round_: RoundIndex) -> bool:
         """Whether M is that of a later round already: weights are replayed after a restart."""
         return self.proposal is not None and self.proposal.round > round_
 
-    def _before(self, round_: RoundIndex) -> _Before:
-        """Return the present M as what a rewind of `round_` gives back."""
-        held = {id(m): m.matrix.nbytes for b in self._past if (m := b.momentum) is not None}
-        held[id(self.momentum)] = self.momentum.matrix.nbytes
-        held.pop(id(self._zero), None)
-        stays = sum(held.values()) <= self._undo.memory_bytes or self.momentum is self._zero
-        momentum = self.momentum if stays else None
-        return _Before(round_, self.momentum.previous, self.momentum.root, momentum)
+    def _after(self, round_: RoundIndex, included: bytes | None, *, is_free: bool) -> Momentum:
+        proposal = self.proposal
+        if included is None:
+            return self.momentum
+        if proposal is None or (proposal.round, proposal.root) != (round_, included):
+            return self._zero
+        return self._adopted(proposal, in_place=is_free)
 
     def _restored(self, before: _Before) -> Momentum:
-        if before.momentum is not None:
-            return before.momentum
+        if before.previous == NONE:
+            return self._zero
         entry = self._undo.load(before.previous)
         if entry is None or entry.root_after != before.root:
             return self._zero
@@ -258,8 +228,7 @@ class ResidualState:
         matrix = self._rule.after_included(u, top_k(u, self._undo.k), in_place=True)
         return Momentum(matrix, before.previous, before.root)
 
-    def _adopt(self, proposal: Proposal, *, in_place: bool = False) -> None:
-        matrix = self._rule.after_included(
-            proposal.u.to(self._device), proposal.top, in_place=in_place
-        )
-        self.momentum = Momentum(matrix, proposal.round, proposal.root)
+    def _adopted(self, proposal: Proposal, *, in_place: bool = False) -> Momentum:
+        u = proposal.u.to(self._device)
+        matrix = self._rule.after_included(u, proposal.top, in_place=in_place)
+        return Momentum(matrix, proposal.round, proposal.root)

@@ -28,6 +28,14 @@ from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest, RoundIndex
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedPayload:
+    """The bytes of a payload with their root."""
+
+    data: bytes
+    root: Digest
+
+
 class TrainerWork(Protocol):
     """The three computations of a trainer; each is heavy, so it is called in a thread."""
 
@@ -42,7 +50,7 @@ class TrainerWork(Protocol):
         """Return u of a round with its chosen signs. Raises NonFiniteError."""
         ...
 
-    def encode(self, proposal: Proposal) -> bytes:
+    def encode(self, proposal: Proposal) -> EncodedPayload:
         """Return the canonical payload of a proposal. Raises MalformedPayloadError."""
         ...
 
@@ -81,14 +89,14 @@ class HonestWork:
         encoder = self.path.encoder(self.layout, rule, k)
         return self.residual.offer(round_, encoder.encode(found.tensors, self.residual.carried()))
 
-    def encode(self, proposal: Proposal) -> bytes:
+    def encode(self, proposal: Proposal) -> EncodedPayload:
         """Encode, then decode as everybody else will: sending a malformed payload is a fault.
 
         So is a payload that says something else than the committed u.
         """
         payload = codec.encode(proposal.sent)
-        codec.check_decoded(payload, proposal.sent)
-        return payload
+        found = codec.check_decoded(payload, proposal.sent)
+        return EncodedPayload(payload, Digest(found.root))
 
     def open_tiles(self, sampled: Sampled) -> Digest:
         """Open the drawn tiles, or find the set that an earlier process made."""

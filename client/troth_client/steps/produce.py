@@ -13,21 +13,20 @@ from dataclasses import dataclass
 from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_attestation.state import data_root
-from troth_client.compression import codec
 from troth_client.compression.errors import MalformedPayloadError, NonFiniteError
 from troth_client.network.chain import RunChain
 from troth_client.runtime.memory import first_line
 from troth_client.state.records import RoundPlan
 from troth_client.state.residual_state import Momentum, Proposal
 from troth_client.state.round_state import RoundState
-from troth_client.state.work import TrainerWork
+from troth_client.state.work import EncodedPayload, TrainerWork
 from troth_client.storage.entries import Submission
 from troth_client.telemetry.spans import timed
 from troth_client.train.errors import NO_GRADIENT
 from troth_client.train.memory import ADVICE, give_back
 from troth_client.train.step import Gradient
 from troth_coordinator.rules.hashing import H, u64
-from troth_coordinator.rules.ids import NONE, Address, Digest
+from troth_coordinator.rules.ids import NONE, Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Made:
 
     momentum: Momentum
     proposal: Proposal
-    payload: bytes
+    payload: EncodedPayload
     mean_loss_micro: int
 
 
@@ -84,7 +83,8 @@ async def encode(
         return None
     if found is None:
         return state.store.load_submission(plan.round)
-    momentum = state.residual.begin(plan.previous_included)
+    # May copy a u, which is as large as the model.
+    momentum = await state.runtime.compute(state.residual.begin, plan.previous_included)
     try:
         proposal = await state.runtime.compute(work.propose, plan.round, found)
         payload = await state.runtime.compute(work.encode, proposal)
@@ -99,11 +99,13 @@ async def encode(
     made = Made(momentum, proposal, payload, found.mean_loss_micro)
     header = header_of(state, chain, plan, made)
     signature = headers.sign(header, chain.identity.session_seed)
-    submission = Submission(plan.round, chain.index, headers.encode(header), signature, payload)
+    submission = Submission(
+        plan.round, chain.index, headers.encode(header), signature, payload.data
+    )
     state.events.emit(
         "encoded",
         round=plan.round,
-        payload_bytes=len(payload),
+        payload_bytes=len(payload.data),
         previous=None if momentum.previous == NONE else momentum.previous,
     )
     return submission
@@ -137,8 +139,8 @@ def header_of(state: RoundState, chain: RunChain, plan: RoundPlan, made: Made) -
         previous_included=made.momentum.previous,
         residual_before=made.momentum.root,
         residual_after=made.proposal.root,
-        payload_root=Digest(codec.payload_root(made.payload)),
-        payload_bytes=len(made.payload),
+        payload_root=made.payload.root,
+        payload_bytes=len(made.payload.data),
         mean_loss=made.mean_loss_micro,
         salt=H("troth:salt", state.store.salt_key, u64(plan.round)),
     )

@@ -11,6 +11,7 @@ Next: `verified.py`; `restore.py` for weights of others; `participant/rounds.py`
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from troth_attestation.pieces import Float32
 from troth_client.network.chain import RunChain
 from troth_client.network.errors import (
     LaggingError,
@@ -22,10 +23,11 @@ from troth_client.network.submissions import Submissions
 from troth_client.runtime.base import Runtime
 from troth_client.state.audit_state import AuditState
 from troth_client.state.past_states import RewindError
+from troth_client.state.replica import Replica
 from troth_client.state.round_state import RoundState
 from troth_client.steps.await_close import apply, closure_of, collect, has_dispersed
 from troth_client.steps.restore import Restore
-from troth_client.steps.settle import settle
+from troth_client.steps.settle import carry, settle
 from troth_client.steps.verified import load_verified
 from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.pace import Pace
@@ -163,6 +165,9 @@ class Replay:
     async def _rewind(self, round_: RoundIndex, *, is_undone: bool, is_own_changed: bool) -> None:
         state = self.state
         state.events.emit("round_corrected", round=round_)
+        # Before the weights: until they are rewound, the next look finds the correction again.
+        if is_undone or is_own_changed:
+            await self.runtime.compute(state.residual.rewind, round_)
         try:
             await self.runtime.compute(state.replica.rewind, round_)
         except RewindError as error:
@@ -173,8 +178,6 @@ class Replay:
         state.archive.rewind(round_)
         if is_undone:
             self.audits.openings.rewind(round_)
-        if is_undone or is_own_changed:
-            await self.runtime.compute(state.residual.rewind, round_)
 
     def _report(self, first: int, target: int, pace: Pace) -> None:
         round_ = self.state.replica.round
@@ -213,6 +216,7 @@ class Replay:
         round_ = self.state.replica.round
         closure, payloads = await collect(self.chain, self.submissions, view, round_, {})
         await check_root(self, closure.canonical_root)
+        await carry(self.state, closure)
         await apply(self.state, closure, payloads)
         await settle(self.chain, self.submissions, closure, self.audits.tracker)
 
@@ -295,6 +299,11 @@ class Replay:
         return included is not None and self.chain.is_in(included)
 
 
+def copies_of(replica: Replica) -> dict[str, Float32]:
+    """Return copies of the weights, float32 by name: for a thread."""
+    return {name: value.copy() for name, value in replica.arrays().items()}
+
+
 @timed("check")
 async def check_root(replay: Replay, canonical: bytes) -> None:
     """Compare our root of the replica's round with the canonical one; heal or stop.
@@ -311,7 +320,7 @@ async def check_root(replay: Replay, canonical: bytes) -> None:
     # Healing discards our weights, and a dispute ends us: one RPC node alone must not cause it.
     await check_roots(replay.chain.client, replay.chain.at.run, round_)
     # Replaying moves the replica: these are what HEALING compares.
-    ours = {name: value.copy() for name, value in state.replica.arrays().items()}
+    ours = await state.runtime.compute(copies_of, state.replica)
     found: list[bytes] = [own]
     while len(found) <= MOST_REPLAYS:
         try:

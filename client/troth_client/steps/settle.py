@@ -8,23 +8,34 @@ from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.records import Closure
+from troth_client.state.round_state import RoundState
 from troth_client.steps.tally import tally
 from troth_client.telemetry.spans import timed
 from troth_coordinator.rules import bitmap
+
+
+@timed("carry")
+async def carry(state: RoundState, closure: Closure) -> None:
+    """Make u the momentum if our payload was included.
+
+    This comes before the weights move: until they do, a round that failed is repeated whole.
+    """
+    is_free = not state.archive.holds(closure.round)
+    await state.runtime.compute(
+        state.residual.settle, closure.round, closure.own_residual, is_free=is_free
+    )
 
 
 @timed("settle")
 async def settle(
     chain: RunChain, submissions: Submissions, closure: Closure, tracker: AuditTracker
 ) -> None:
-    """Keep u as momentum if our payload was included; save the new weights; forget old rounds.
+    """Save the new weights; forget old rounds.
 
     The weights of the run's stored root stay: a run that halts starts from them again. So does all
     that belongs to the rounds of open audits. Others may read the weights of a closed round.
     """
     state = submissions.state
-    is_free = not state.archive.holds(closure.round)
-    state.residual.settle(closure.round, closure.own_residual, is_free=is_free)
     await state.runtime.compute(state.save_weights)
     pieces = state.replica.pieces_at(closure.round)
     if pieces is not None and pieces.root == closure.canonical_root:

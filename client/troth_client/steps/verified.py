@@ -44,7 +44,7 @@ async def load_verified(
             continue
         pieces = await state.runtime.compute(_pieces, state, found)
         if pieces.root == found.state_root:
-            take_up(state, view, found.tensors, pieces)
+            await state.runtime.compute(take_up, state, view, found.tensors, pieces)
             return True
         state.events.emit(
             "state_damaged",
@@ -60,7 +60,7 @@ def take_up(
 ) -> None:
     """Make weights, float32 by name, those of the replica; `pieces` are theirs, under a root.
 
-    The root must be one that the chain names.
+    The root must be one that the chain names. Copies the model: for a thread.
     """
     tensors = {
         name: torch.from_numpy(np.require(array, None, ["C", "W"]))

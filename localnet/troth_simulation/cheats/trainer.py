@@ -20,11 +20,14 @@ from troth_attestation.state import residual_root
 from troth_client.compression import codec
 from troth_client.compression.dct import dct2
 from troth_client.compression.host import host_array
+from troth_client.compression.kernels.base import Encoded
+from troth_client.compression.residual import Moved, Residual
+from troth_client.compression.topk import top_k
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
 from troth_client.state.errors import ResidualLostError
 from troth_client.state.residual_state import Proposal
-from troth_client.state.work import HonestWork
+from troth_client.state.work import EncodedPayload, HonestWork
 from troth_client.storage import Store
 from troth_client.train.step import Gradient
 from troth_coordinator.rules.ids import Digest, RoundIndex
@@ -98,10 +101,11 @@ class CheatingWork:
         if cheat.tiles is same_tiles or not self.conduct.begin():
             return work.propose(round_, found)
         coefficients = host_array(dct2(work.layout.to_tiles(found.tensors)))
-        changed = torch.from_numpy(cheat.tiles(coefficients))
-        return work.residual.propose(round_, changed, work.config.demo.k)
+        changed = torch.from_numpy(cheat.tiles(coefficients)).to(work.path.device)
+        encoder = work.path.encoder(work.layout, Residual.of(work.config), work.config.demo.k)
+        return work.residual.offer(round_, encoder.encode_tiles(changed, work.residual.carried()))
 
-    def encode(self, proposal: Proposal) -> bytes:
+    def encode(self, proposal: Proposal) -> EncodedPayload:
         """Encode as everybody does."""
         return self.honest.encode(proposal)
 
@@ -127,10 +131,16 @@ class CheatingWork:
 
 
 def signed(u: Tensor, honest: Proposal, work: HonestWork) -> Proposal:
-    """Return a proposal of another u; if that has no top k, the payload stays honest."""
+    """Return a proposal of another u on the present momentum.
+
+    If that u has no top k, the payload stays honest.
+    """
     if not np.isfinite(u.numpy()).all():
         return replace(honest, u=u, root=residual_root(u.numpy()))
-    return work.residual.sign(honest.round, u, work.config.demo.k)
+    rule = Residual.of(work.config)
+    moved = Moved(u.to(work.path.device), rule.decayed(work.residual.carried()))
+    encoded = Encoded(moved.u, top_k(moved.u, work.config.demo.k), rule.is_sent(moved))
+    return work.residual.offer(honest.round, encoded)
 
 
 def _copied(store: Store, round_: int, own: Tensor, k: int) -> Tensor:

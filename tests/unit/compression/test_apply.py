@@ -20,7 +20,7 @@ from troth_client.compression.topk import select
 
 pytestmark = pytest.mark.cuda
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-INTEGERS = known_answer.choose_path("cpu", prefer_integers=True)
+INTEGERS = known_answer.integer_path("tested")
 A = float(np.uint32(known_answer.DECAY).view(np.float32))
 B = float(np.uint32(known_answer.RATE).view(np.float32))
 

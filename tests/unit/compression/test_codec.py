@@ -215,6 +215,7 @@ def test_selected_signs_survive_the_wire():
 def test_a_payload_that_says_something_else_than_was_encoded_is_not_sent():
     u = torch.randn(5, 64, 64, generator=torch.Generator().manual_seed(8))
     payload = codec.encode(select(u, 8))
-    codec.check_decoded(payload, select(u, 8))
+    found = codec.check_decoded(payload, select(u, 8))
+    assert found.root == codec.payload_root(payload)
     with pytest.raises(DecodedOtherError, match="this round sends no payload"):
         codec.check_decoded(payload, select(-u, 8))

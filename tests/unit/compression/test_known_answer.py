@@ -99,11 +99,12 @@ def test_mps_and_devices_that_cannot_answer_leave_it_to_the_cpu():
         assert reason in path.reason
 
 
-def test_integers_are_computed_on_the_cpu_where_they_are_asked_for():
-    path = known_answer.choose_path("meta", prefer_integers=True)
+def test_integers_are_computed_on_the_cpu_for_a_reason_that_is_shown():
+    path = known_answer.integer_path("asked for")
     assert path.device.type == "cpu"
     assert path.dtype == torch.int64
     assert "int64" in repr(path)
+    assert path.reason == "asked for"
 
 
 def test_single_precision_is_found_out():

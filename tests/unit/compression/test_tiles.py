@@ -13,7 +13,7 @@ from troth_client.compression.errors import (
     TensorMismatchError,
     TileShapeError,
 )
-from troth_client.compression.tiles import TileLayout, untie
+from troth_client.compression.tiles import TileLayout
 
 SIDES = st.sampled_from([1, 2, 3, 31, 63, 64, 65, 70, 100, 127, 128, 129, 200])
 SHAPES = st.one_of(
@@ -107,18 +107,6 @@ def test_a_stack_of_another_size_is_refused():
     layout = TileLayout.from_shapes({"a": (65, 3)})
     with pytest.raises(TileShapeError, match=r"\[2, 64, 64\]"):
         layout.from_tiles(torch.zeros(3, 64, 64))
-
-
-def test_tied_tensors_count_once_under_the_smallest_name():
-    shared, other = torch.nn.Parameter(torch.ones(3, 4)), torch.nn.Parameter(torch.ones(3, 4))
-    view = shared.detach().view(4, 3)  # the same memory, but another tensor
-    named = [("z.embed", shared), ("lm_head", shared), ("x", other), ("view", view)]
-    assert list(untie(named)) == ["lm_head", "view", "x"]
-    assert untie(named)["lm_head"] is shared
-
-
-def test_empty_tensors_are_not_mistaken_for_tied_ones():
-    assert list(untie([("a", torch.zeros(0)), ("b", torch.zeros(0))])) == ["a", "b"]
 
 
 def test_the_tiles_of_each_matrix_are_named_in_order():

@@ -19,7 +19,7 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_coordinator.rules.ids import NONE
 
-INTEGERS = known_answer.choose_path("cpu", prefer_integers=True)
+INTEGERS = known_answer.integer_path("tested")
 WAYS = {"torch": lambda *_asked: (None, ""), "numba": find_compiled, "triton": find_triton}
 LAYOUT = TileLayout.from_shapes({"w": (65, 3), "norm": (7,), "bias": ()})
 K = 4
@@ -111,6 +111,14 @@ def test_other_tensors_are_refused_and_nothing_is_stepped(kernels):
         assert all(torch.equal(weights[name], (good | change)[name]) for name in weights)
     with pytest.raises(TileShapeError):
         encoder.encode(good, torch.ones(LAYOUT.num_tiles, 64, 63))
+
+
+@pytest.mark.parametrize("num_tiles", [0, 1, LAYOUT.num_tiles - 1, LAYOUT.num_tiles + 1])
+def test_a_momentum_of_another_model_is_refused_before_anything_is_read(kernels, num_tiles):
+    """Compiled kernels check no index: behind a shorter one they would read what lies there."""
+    encoder, momentum = Encoder(LAYOUT, RULE, K, kernels), torch.ones(num_tiles, 64, 64)
+    with pytest.raises(TileShapeError, match=f"{LAYOUT.num_tiles} tiles, found {num_tiles} tiles"):
+        encoder.encode(tensors(LAYOUT, 1), momentum)
 
 
 def test_a_model_with_an_empty_tensor_has_no_layout():

@@ -41,7 +41,8 @@ def test_a_missing_device_says_so():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_cuda_is_mixed_and_checks_the_card():
     device = choose_device("cuda:0")
-    assert device.is_mixed == torch.cuda.is_bf16_supported()
+    has_bf16 = bool(torch.version.hip) or torch.cuda.get_device_properties(0).major >= 8
+    assert device.is_mixed == has_bf16
     for name in ("cuda:99", "cuda:x"):
         with pytest.raises(DeviceError):
             choose_device(name)
@@ -118,27 +119,49 @@ def test_the_processor_has_no_tf32_and_leaves_the_setting_alone(tf32_is_allowed)
         assert MATMUL.fp32_precision == "tf32"
 
 
+CARDS = [(7, 5), (9, 0), (8, 0)]
+
+
+@pytest.fixture
+def cards(monkeypatch):
+    """A machine with these cards: an old one comes first, which PyTorch emulates bf16 on."""
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(CARDS))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *_, **__: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda card: CARDS[card.index or 0])
+
+
 @pytest.mark.cuda
 @pytest.mark.parametrize(
-    ("capability", "toolkit", "expected"),
+    ("name", "found"),
     [
-        ((9, 0), "13.0", True),
-        ((8, 0), "13.0", True),
-        ((7, 5), "13.0", False),
-        ((9, 4), None, False),
+        ("cuda", ["fp32"]),
+        ("cuda:0", ["fp32"]),
+        ("cuda:1", ["fp32", "tf32", "bf16"]),
+        ("cuda:2", ["fp32", "tf32", "bf16"]),
     ],
 )
-def test_a_card_has_tf32_from_ampere_on(capability, toolkit, expected, monkeypatch):
-    card = torch.device("cuda")
-    monkeypatch.setattr(torch.version, "cuda", toolkit)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
-    monkeypatch.setattr(module, "_capability", lambda _device: capability)
-    assert ("tf32" in precisions_of(card)) == expected
-    if expected:
+def test_a_card_has_what_it_computes_in_itself_whichever_is_the_first(cards, name, found):
+    card = torch.device(name)
+    assert precisions_of(card) == found
+    assert choose_device(name).precision == found[-1]
+    if "tf32" in found:
         assert in_precision(card, "tf32") == Device(card, is_mixed=False, is_tf32=True)
         return
-    with pytest.raises(DeviceError, match="a precision of cuda: fp32,"):
-        in_precision(card, "tf32")
+    for precision in ("tf32", "bf16"):
+        with pytest.raises(DeviceError, match=f"a precision of {name}: fp32, found"):
+            in_precision(card, precision)
+    where = Device(card, is_mixed=False).other_precision().torch
+    assert where == torch.device("cpu")
+
+
+@pytest.mark.cuda
+def test_a_card_of_amd_has_bf16_and_no_tf32(cards, monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", None)
+    assert precisions_of(torch.device("cuda:0")) == ["fp32", "bf16"]
+    assert choose_device("cuda:0").is_mixed
 
 
 @pytest.mark.cuda

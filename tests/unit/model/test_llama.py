@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from troth_client.compression.host import HostArrays
 from troth_client.model.errors import ExportError, WeightNamesError, WeightShapeError
 from troth_client.model.export import WEIGHTS_FILE, export, load_export
 from troth_client.model.init import initial_weights
@@ -17,7 +18,6 @@ from troth_client.model.weights import (
     build,
     load_weights,
     trainable_parameters,
-    weight_arrays,
     weight_views,
 )
 from troth_coordinator.rules.config import ModelSection
@@ -147,13 +147,13 @@ def test_views_share_memory_and_loading_copies(config):
     assert not torch.equal(model(batch), before)
     load_weights(model, weights)
     assert torch.equal(model(batch), before)
-    for name, array in weight_arrays(model).items():
+    for name, array in HostArrays(weight_views(model)).items():
         assert array.tobytes() == weights[name].tobytes()
 
 
 def test_loading_wrong_weights_changes_nothing(config):
     model = build(config, random_weights(config))
-    before = {name: array.copy() for name, array in weight_arrays(model).items()}
+    before = {name: array.copy() for name, array in HostArrays(weight_views(model)).items()}
     other = random_weights(config, seed=8)
     name = "model.layers.1.self_attn.k_proj.weight"
     missing = {n: w for n, w in other.items() if n != name}
@@ -165,7 +165,7 @@ def test_loading_wrong_weights_changes_nothing(config):
         load_weights(model, other | {name: other[name].T.copy().reshape(-1)})
     with pytest.raises(WeightShapeError, match="float32"):
         load_weights(model, other | {name: other[name].astype(np.float64)})
-    for n, array in weight_arrays(model).items():
+    for n, array in HostArrays(weight_views(model)).items():
         assert array.tobytes() == before[n].tobytes()
 
 
@@ -187,6 +187,23 @@ def test_a_folder_that_is_no_export_is_refused(content, tmp_path):
         load_export(tmp_path)
     (tmp_path / WEIGHTS_FILE).write_bytes(content)
     with pytest.raises(ExportError, match="safetensors"):
+        load_export(tmp_path)
+
+
+HEADERS = {
+    "no text": b'{"__metadata__": null}',
+    "no object": b"[]",
+    "a number": b'{"__metadata__": {"troth_model": 5}}',
+    "no model": b'{"__metadata__": {}}',
+    "nested": b"[" * 50_000,
+}
+
+
+@pytest.mark.parametrize("header", list(HEADERS))
+def test_a_header_that_no_export_has_is_refused(header, tmp_path):
+    data = HEADERS[header]
+    (tmp_path / WEIGHTS_FILE).write_bytes(len(data).to_bytes(8, "little") + data)
+    with pytest.raises(ExportError, match="weights exported by troth"):
         load_export(tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.proposals import proposed
 
 from troth_client.compression.residual import Residual
 from troth_client.state.past_states import Past, PastStates, RewindError
@@ -54,6 +55,7 @@ def filled(past, rounds=range(ROUNDS)):
     for round_ in rounds:
         now["w"].fill_(float(round_))
         past.add(Past(round_, 0, Pieces(round_), closure(round_)), now)
+        past.tidy()
     now["w"].fill_(-1.0)
     return past
 
@@ -140,15 +142,30 @@ def test_a_round_that_was_never_kept_is_refused(store):
         past.find(1)
 
 
-def residual_state(store, limit):
-    return ResidualState(Residual.of(RunConfig()), TILES, Undo(KEEP, K, store.load_residual, limit))
+@pytest.mark.parametrize("limit", [BYTES, 1 << 30])
+def test_a_state_that_finds_no_memory_takes_the_place_of_no_other(store, limit, monkeypatch):
+    past = filled(PastStates(KEEP, store, limit))
+    before, bytes_before = kept(past), past.memory_bytes
+    monkeypatch.setattr(torch.Tensor, "clone", lambda _: (_ for _ in ()).throw(MemoryError("none")))
+    with pytest.raises(MemoryError):
+        past.add(Past(ROUNDS, 0, None, closure(ROUNDS)), weights(ROUNDS))
+    assert kept(past) == before
+    assert past.memory_bytes == bytes_before
+
+
+RULE = Residual.of(RunConfig())
+
+
+def residual_state(store):
+    return ResidualState(RULE, TILES, Undo(KEEP, K, store.load_residual))
 
 
 def propose(state, store, round_):
     """Propose a round on the present momentum, and store it."""
     state.begin(state.momentum.previous)
     source = torch.Generator().manual_seed(round_)
-    proposal = state.propose(round_, torch.randn(TILES, 64, 64, generator=source), K)
+    coefficients = torch.randn(TILES, 64, 64, generator=source)
+    proposal = proposed(state, RULE, round_, coefficients, K)
     submission = Submission(round_, 0, b"header", bytes(64), b"payload")
     store.save_submission(submission, state.entry())
     return proposal
@@ -160,10 +177,9 @@ def settle(state, store, round_, *, is_free):
     state.settle(round_, proposal.root, is_free=is_free)
 
 
-@pytest.mark.parametrize("limit", [0, TILES * 4 * 4096, 1 << 30])
 @pytest.mark.parametrize("is_free", [False, True])
-def test_the_momentum_before_a_round_is_the_same_from_memory_and_from_disk(store, limit, is_free):
-    state, seen = residual_state(store, limit), {}
+def test_the_momentum_before_a_round_is_made_again_from_the_disk(store, is_free):
+    state, seen = residual_state(store), {}
     for round_ in range(ROUNDS):
         seen[round_] = state.momentum.matrix.clone()
         settle(state, store, round_, is_free=is_free)
@@ -175,13 +191,13 @@ def test_the_momentum_before_a_round_is_the_same_from_memory_and_from_disk(store
 
 @pytest.mark.parametrize("damage", ["gone", "another u"])
 def test_a_momentum_whose_file_is_lost_is_declared_zero(store, damage):
-    state = residual_state(store, 0)
+    state = residual_state(store)
     for round_ in range(3):
         settle(state, store, round_, is_free=True)
     if damage == "gone":
         store.drop_residuals([])
     else:
-        settle(residual_state(store, 0), store, 1, is_free=True)
+        settle(residual_state(store), store, 1, is_free=True)
     state.rewind(2)
     assert state.carried() is None
     assert state.momentum.previous == NONE
@@ -192,7 +208,7 @@ def test_a_momentum_whose_file_is_lost_is_declared_zero(store, damage):
 @pytest.mark.parametrize("is_included", [False, True])
 def test_a_stopped_process_goes_on_with_the_same_momentum(store, rounds, is_included):
     """It stopped after it had stored what it commits to. Only u is stored of each round."""
-    state, stopped = residual_state(store, 0), residual_state(store, 0)
+    state, stopped = residual_state(store), residual_state(store)
     for round_ in range(rounds):
         settle(state, store, round_, is_free=True)
     propose(state, store, rounds)
@@ -207,8 +223,8 @@ def test_a_stopped_process_goes_on_with_the_same_momentum(store, rounds, is_incl
 
 
 def test_a_process_that_stopped_in_its_first_round_goes_on_from_zero(store):
-    propose(residual_state(store, 0), store, 0)
-    stopped = residual_state(store, 0)
+    propose(residual_state(store), store, 0)
+    stopped = residual_state(store)
     stopped.resume(store.newest_residual(), K)
     assert stopped.carried() is None
     assert stopped.momentum.previous == NONE
@@ -216,7 +232,7 @@ def test_a_process_that_stopped_in_its_first_round_goes_on_from_zero(store):
 
 def test_a_stopped_process_whose_older_file_is_lost_keeps_its_proposal(store):
     """M is declared zero. The committed u can still become the momentum."""
-    state, stopped = residual_state(store, 0), residual_state(store, 0)
+    state, stopped = residual_state(store), residual_state(store)
     settle(state, store, 0, is_free=True)
     proposal = propose(state, store, 1)
     store.drop_residuals([1])

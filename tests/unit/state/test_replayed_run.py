@@ -16,7 +16,12 @@ from support import reference
 
 from troth_attestation.state import state_root
 from troth_client.compression.codec import VerifiedPayload, payload_root
-from troth_client.compression.known_answer import COMPILED_FROM_TILES, ApplyPath, choose_path
+from troth_client.compression.known_answer import (
+    COMPILED_FROM_TILES,
+    ApplyPath,
+    choose_path,
+    integer_path,
+)
 from troth_client.model.init import initial_weights
 from troth_client.state.audited import AuditedWeights
 from troth_coordinator.rules.config import RunConfig
@@ -122,7 +127,7 @@ def test_the_order_of_payloads_does_not_matter(recorded, seed):
 
 
 def test_int64_gives_the_same_roots(recorded):
-    path = choose_path("cpu", prefer_integers=True)
+    path = integer_path("tested")
     assert path.dtype is torch.int64
     assert replay(recorded, path) == roots_of(recorded)
 

@@ -130,3 +130,20 @@ def test_half_stepped_weights_whose_file_is_lost_have_no_root(monkeypatch, disk)
     (disk.store.folder / f"weights-{1:020d}.record").unlink()
     with pytest.raises(RewindError, match="no file of it that is whole"):
         found.root()
+
+
+@pytest.mark.parametrize("limit", [0, 1 << 30])
+def test_a_step_without_memory_costs_no_state_of_the_way_back(monkeypatch, disk, limit):
+    found = replica(PastStates(2, disk, memory_bytes=limit))
+    for _ in range(2):
+        disk.store.save_weights(found.stored())
+        move(found)
+    disk.store.save_weights(found.stored())
+    before, bytes_before = found.applied(), found.past.memory_bytes
+    starve(monkeypatch)
+    with pytest.raises(MemoryError):
+        move(found)
+    assert [one.round for one in found.applied()] == [0, 1]
+    assert found.applied() == before
+    assert found.past.memory_bytes == bytes_before
+    assert found.oldest_round == 0

@@ -3,6 +3,7 @@
 import threading
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from support.views import PARAMS
 
 from troth_attestation.state import state_root
 from troth_client.checkpoint.state_store import StateStore
+from troth_client.compression.codec import payload_root
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.data.errors import ShardTokenError
@@ -26,13 +28,13 @@ from troth_client.state.residual_archive import Keeping, ResidualArchive
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState
-from troth_client.state.work import HonestWork
-from troth_client.steps.produce import train
+from troth_client.state.work import EncodedPayload, HonestWork
+from troth_client.steps.produce import Made, header_of, train
 from troth_client.storage import Identity, Store
 from troth_client.telemetry.events import EventList
 from troth_client.train.errors import BatchShapeError
 from troth_client.train.learner import DEFAULT
-from troth_coordinator.rules.ids import NONE, RoundIndex
+from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
 
 MEETING_SECONDS = 30
 """How long a thread waits for the other one; where both are there, none waits."""
@@ -109,3 +111,19 @@ async def test_data_that_nobody_can_train_on_costs_a_round_and_no_process(traine
     (refused,) = state.events.named("gradient_refused")
     assert refused["round"] == PLAN.round
     assert refused["reason"] == str(REFUSALS[kind])
+
+
+def test_a_header_names_the_root_that_the_payload_came_with(trainer):
+    """It is hashed once, where the payload is decoded as a check: in a thread."""
+    state, work = trainer
+    made = work.propose(PLAN.round, work.gradient(BATCH))
+    payload = work.encode(made)
+    assert payload.root == payload_root(payload.data)
+    at = SimpleNamespace(program=bytes(32))
+    identity = SimpleNamespace(owner_address=bytes(32), session_address=bytes(32))
+    chain = SimpleNamespace(genesis_hash=bytes(32), at=at, run=bytes(32), index=0)
+    chain.identity = identity
+    named = EncodedPayload(payload.data, Digest(b"r" * 32))
+    header = header_of(state, chain, PLAN, Made(state.residual.momentum, made, named, 0))
+    assert header.payload_root == named.root
+    assert header.payload_bytes == len(payload.data)
