@@ -1,8 +1,9 @@
-"""Time one DeMo step three ways: `python scripts/bench/demo_step.py [--k 8 32] [--threads 1 2]`.
+"""Time one DeMo step four ways: `python scripts/bench/demo_step.py [--k 8 32] [--threads 1 2]`.
 
 Owns: the released algorithm, our way through torch and our compiled kernels in one run, in turns.
 A step is: encode a gradient, take what was sent out of the momentum, apply the payloads of all
-peers to the weights. Payloads of peers are made before.
+peers to the weights. Payloads of peers are made before. The fourth way is the compiled one of a
+participant, which keeps u and the momentum before for audits: DeMo as an optimizer keeps neither.
 Never: a claim; those go to docs with their log.
 Next: `client/troth_client/compression/released.py`, `encoder.py` and `apply.py` beside it.
 """
@@ -55,23 +56,26 @@ def measure(
     arguments: argparse.Namespace,
     paths: tuple[ApplyPath, ApplyPath],
 ) -> None:
-    """Print the rows of one k and number of threads; both of our ways must agree on weights."""
+    """Print the rows of one k and number of threads; all of our ways must agree on weights."""
     gradient = draw(layout, 0)
     payloads = [own_payload(layout, k, 1 + n) for n in range(arguments.peers)]
     ways: dict[str, Callable[[], dict[str, float]]] = {
         "released": released_step(layout, gradient, k, arguments.peers)
     }
-    weights = [draw(layout, 99), draw(layout, 99)]
-    for name, path, own in zip(("torch", "compiled"), paths, weights, strict=True):
-        ways[name] = our_step(layout, gradient, payloads, path, own)
+    torch_path, compiled = paths
+    ours = {"torch": (torch_path, True), "compiled": (compiled, True), "kept": (compiled, False)}
+    weights = {name: draw(layout, 99) for name in ours}
+    for name, way in ours.items():
+        ways[name] = our_step(layout, gradient, payloads, way, weights[name])
     times: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
     for turn in range(arguments.repeats + 1):
         for name, step in ways.items():
             found = step()
             if turn:
                 times[name].append(found)
-    if any(not torch.equal(weights[0][name], weights[1][name]) for name in layout.shapes):
-        raise SystemExit(f"k = {k}: the weights differ")
+    for name in layout.shapes:
+        if any(not torch.equal(own[name], weights["torch"][name]) for own in weights.values()):
+            raise SystemExit(f"k = {k}: the weights differ")
     load = os.getloadavg()[0]
     print(f"k = {k}, {torch.get_num_threads()} thread(s), load {load:.1f}")
     base = {part: median(times["released"], part) for part in times["released"][0]}
@@ -122,10 +126,11 @@ def our_step(
     layout: TileLayout,
     gradient: Tensors,
     payloads: list[VerifiedPayload],
-    path: ApplyPath,
+    way: tuple[ApplyPath, bool],
     weights: Tensors,
 ) -> Callable[[], dict[str, float]]:
-    """Return a step of ours: u is kept, and what was sent leaves a copy of it at once."""
+    """Return a step of ours, by a path, in place or not: what was sent leaves the momentum."""
+    path, in_place = way
     rule = Residual(999_000)
     encoder = path.encoder(layout, rule, payloads[0].k)
     momentum = torch.zeros(layout.num_tiles, 64, 64)
@@ -133,8 +138,8 @@ def our_step(
     def step() -> dict[str, float]:
         nonlocal momentum
         start = now()
-        found = encoder.encode(gradient, momentum)
-        momentum = rule.after_included(found.u, found.top)
+        found = encoder.encode(gradient, momentum, in_place=in_place)
+        momentum = rule.after_included(found.u, found.top, in_place=in_place)
         encoded = now()
         update(weights, payloads, layout, (A, B), path)
         return parts(start, encoded)

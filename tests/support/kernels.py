@@ -120,7 +120,7 @@ def step_is_that_of_torch(
 def encoding_is_that_of_torch(
     path: ApplyPath, shapes: dict[str, tuple[int, ...]], k: int, data: st.DataObject
 ) -> None:
-    """Assert that for the same D(g) the kernels choose as torch does."""
+    """Assert that for the same D(g) the kernels choose as torch does, in place or not."""
     layout = TileLayout.from_shapes(shapes)
     seed, is_zero = data.draw(st.integers(0, 99)), data.draw(st.booleans())
     gradient = tensors(layout, seed)
@@ -133,6 +133,9 @@ def encoding_is_that_of_torch(
     expected = plain.encode_tiles(coefficients, None if is_zero else momentum)
     before = None if is_zero else momentum.to(path.device)
     same(own.encode(gradient, before), expected)
+    found = own.encode(gradient, before, in_place=True)
+    same(found, expected)
+    assert before is None or found.u.data_ptr() == before.data_ptr()
 
 
 def too_many_signs_go_through_torch(path: ApplyPath) -> None:

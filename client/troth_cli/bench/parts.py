@@ -35,13 +35,13 @@ from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.state.past_states import MEMORY_BYTES
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
 
 OURS, RELEASED, SHA256 = "troth", "released DeMo", "SHA-256"
 ADAMW, ALL_REDUCE = "AdamW", "dense all-reduce"
+KEPT = "encode, kept for audits"
 _STRIDE = 1_009
 _A, _B, _RATE = 1.0 - 2.0**-14, 2.0**-10, 1e-3
 
@@ -98,6 +98,7 @@ class Bench:
 
     def parts(self) -> Iterator[Part]:
         """Measure every part, one after another."""
+        yield self._timed(KEPT, {OURS: self._encode_for_audits()})
         yield from self._step()
         yield self._timed("payload, write", {OURS: self._write})
         yield self._timed("payload, read", {OURS: self._read})
@@ -122,18 +123,26 @@ class Bench:
     def _timed(self, name: str, ways: Mapping[str, Way]) -> Part:
         return Part(name, in_turns(ways, self._plan.repeats, self._plan.device))
 
-    def _step(self) -> Iterator[Part]:
-        """Measure encode, apply, and both together, which is a step of the optimizer."""
-        plan, weights = self._plan, self._draw(1)
-        payloads = [self.payload_of(peer) for peer in range(plan.peers)]
+    def _encode_for_audits(self) -> Way:
+        """Return an encode as a participant makes it: an audit may ask for u and for M before."""
         momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
-        # As a participant does by default: its archive holds a u of up to so many bytes.
-        is_free = self._u.nbytes > MEMORY_BYTES
 
         def encode() -> None:
             nonlocal momentum
             found = self._encoder.encode(self._gradient, momentum)
-            momentum = self._rule.after_included(found.u, found.top, in_place=is_free)
+            momentum = self._rule.after_included(found.u, found.top)
+
+        return encode
+
+    def _step(self) -> Iterator[Part]:
+        """Measure encode, apply, and both together, which is a step of DeMo as an optimizer."""
+        plan, weights = self._plan, self._draw(1)
+        payloads = [self.payload_of(peer) for peer in range(plan.peers)]
+        momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
+
+        def encode() -> None:
+            found = self._encoder.encode(self._gradient, momentum, in_place=True)
+            self._rule.after_included(found.u, found.top, in_place=True)
 
         def apply() -> None:
             update(weights, payloads, self._layout, (_A, _B), self._path)

@@ -36,18 +36,28 @@ class Encoder:
     kernels: Kernels | None = None
     device: torch.device | None = None
 
-    def encode(self, gradient: Mapping[str, Tensor], momentum: Tensor | None) -> Encoded:
+    def encode(
+        self,
+        gradient: Mapping[str, Tensor],
+        momentum: Tensor | None,
+        *,
+        in_place: bool = False,
+    ) -> Encoded:
         """Return u = F(b + D(g)) and its choice; `momentum`: fp32 [T, 64, 64], None for zero.
 
-        `gradient`: name -> fp32. Nothing is written into either. Raises NonFiniteError,
+        `gradient`: name -> fp32. `in_place`: u may take the memory of the momentum, which an error
+        then leaves undefined. That is for DeMo alone, as an optimizer: a participant may need both
+        for an audit. Otherwise nothing is written into either. Raises NonFiniteError,
         TensorMismatchError, TileShapeError, UnsupportedKError.
         """
         if momentum is not None:
             self._check(momentum)
         if self.kernels is not None and self.kernels.take(gradient.values()):
             self.layout.check(gradient)
+            can_hold = in_place and momentum is not None and momentum.is_contiguous()
+            into = momentum if can_hold else None
             k = check_k(self.k)
-            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k)
+            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
         coefficients = dct2(self.layout.to_tiles(gradient), in_place=True)
         return self.encode_tiles(coefficients.to(self.device), momentum)
 

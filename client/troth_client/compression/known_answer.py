@@ -209,6 +209,7 @@ def _encode(
     layout: TileLayout,
     rule: Residual,
     k: int,
+    _into: Tensor | None,
 ) -> Encoded:
     """Encode as torch does without kernels."""
     return Encoder(layout, rule, k).encode(gradient, momentum)

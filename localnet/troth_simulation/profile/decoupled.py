@@ -38,9 +38,9 @@ class DeMo:
         """Encode the gradient, exchange payloads, apply all of them."""
         config = self._material.config
         found = gradient(self.model, batch, len(batch), config.train.clip_micro)
-        encoded = self._encoder.encode(found.tensors, self._momentum)
+        encoded = self._encoder.encode(found.tensors, self._momentum, in_place=True)
         raw = codec.encode(encoded.top.signs(encoded.is_sent))
-        self._momentum = self._rule.after_included(encoded.u, encoded.top)
+        self._momentum = self._rule.after_included(encoded.u, encoded.top, in_place=True)
         payloads = [
             codec.decode(one, self._layout.num_tiles, config.demo.k) for one in _gathered(raw)
         ]

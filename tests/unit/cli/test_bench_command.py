@@ -20,6 +20,7 @@ from troth_cli.bench.clock import in_turns
 from troth_cli.bench.parts import (
     ADAMW,
     ALL_REDUCE,
+    KEPT,
     OURS,
     RELEASED,
     SHA256,
@@ -34,6 +35,7 @@ from troth_cli.bench.table import COLUMNS, Measured, grid, picture
 from troth_cli.errors import CommandError
 
 BESIDE = {
+    KEPT: set(),
     "encode": {RELEASED},
     "apply": {RELEASED},
     "step": {RELEASED, ADAMW},

@@ -36,7 +36,9 @@ class Encoded:
     is_sent: Bools
 
 
-Encode = Callable[[Mapping[str, Tensor], Tensor | None, TileLayout, Residual, int], Encoded]
+Encode = Callable[
+    [Mapping[str, Tensor], Tensor | None, TileLayout, Residual, int, Tensor | None], Encoded
+]
 Update = Callable[[Mapping[str, Tensor], Sequence[Signs], TileLayout, tuple[float, float]], None]
 
 
@@ -44,7 +46,8 @@ Update = Callable[[Mapping[str, Tensor], Sequence[Signs], TileLayout, tuple[floa
 class Kernels:
     """The two hot paths for fp32 tensors on one kind of device.
 
-    encode(gradient, M or None for zero, layout, rule, k) raises NonFiniteError and nothing else.
+    encode(gradient, M or None for zero, layout, rule, k, memory for u or None) raises
+    NonFiniteError and nothing else. The memory may be that of M: each tile is read first.
     update(weights, payloads, layout, (a, b)) steps in place, exactly up to `max_fields` signs on a
     tile. Callers check the arguments.
     """

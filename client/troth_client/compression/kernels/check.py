@@ -79,13 +79,13 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
     momentum[6, :, 1] = float(LEAST_NORMAL)  # decays to zero
     there = _to(gradient, device)
     try:
-        coefficients = encode(there, None, _LAYOUT, _RULE, _K).u.cpu()
+        coefficients = encode(there, None, _LAYOUT, _RULE, _K, None).u.cpu()
         error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
         if error > _LARGEST_ERROR:
             return f"a DCT that is not precise enough: {error:.1f} units off"
         for before in (momentum, None):
-            own = None if before is None else before.to(device)
-            found = encode(there, own, _LAYOUT, _RULE, _K)
+            own = None if before is None else before.clone().to(device)
+            found = encode(there, own, _LAYOUT, _RULE, _K, own)
             if not _is_right(found, _RULE.accumulate(before, coefficients)):
                 return "another choice of coefficients"
     except NonFiniteError as error:

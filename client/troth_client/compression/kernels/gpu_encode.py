@@ -65,7 +65,7 @@ class Found(NamedTuple):
 def encode_tiles(
     given: Given, cut: Cut, rule: Rule, found: Found, k: tl.constexpr, is_zero: tl.constexpr
 ) -> None:
-    """Encode the tile of this program. M is not read if it is zero."""
+    """Encode the tile of this program. M may lie where u will; it is not read if it is zero."""
     number = tl.program_id(0)
     tile = (cut.first_tile + number).to(tl.int64)
     places = tl.arange(0, _PLACES)
@@ -78,6 +78,7 @@ def encode_tiles(
         without = _flushed(before * rule.beta)
         u = _flushed(without + coefficients)
         change = u - without
+        tl.debug_barrier()  # u may take the place of the momentum
     tl.store(found.u + tile * _PLACES + places, u)
     magnitude = u.to(tl.int32, bitcast=True) & _MAGNITUDE
     largest = tl.max(magnitude, 0)

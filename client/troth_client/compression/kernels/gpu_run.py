@@ -32,11 +32,13 @@ def encode_layout(
     layout: TileLayout,
     rule: Residual,
     k: int,
+    into: Tensor | None,
 ) -> Encoded:
     """Return u = F(b + D(g)) with its top k, as `Encode` says; u stays on the device."""
     one = next(iter(tensors.values()))
+    shape = (layout.num_tiles, TILE_SIDE, TILE_SIDE)
     found = gpu_encode.Found(
-        one.new_empty((layout.num_tiles, TILE_SIDE, TILE_SIDE)),
+        one.new_empty(shape) if into is None else into,
         one.new_empty((layout.num_tiles, k), dtype=torch.int16),
         one.new_empty((layout.num_tiles, k), dtype=torch.uint8),
         one.new_empty(layout.num_tiles, dtype=torch.uint8),

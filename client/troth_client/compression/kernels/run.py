@@ -36,12 +36,15 @@ def encode_layout(
     layout: TileLayout,
     rule: Residual,
     k: int,
+    into: Tensor | None,
 ) -> Encoded:
     """Return u = F(b + D(g)) with its top k, as `Encode` says."""
     num_tiles = layout.num_tiles
     # numpy asks for large pages, torch does not.
+    shape = (num_tiles, TILE_SIDE, TILE_SIDE)
+    memory = np.empty(shape, np.float32) if into is None else into.numpy()
     found = encode.Found(
-        np.empty((num_tiles, TILE_SIDE, TILE_SIDE), np.float32),
+        memory,
         np.empty((num_tiles, k), np.int16),
         np.empty((num_tiles, k), np.bool_),
         np.empty(num_tiles, np.bool_),
