@@ -43,12 +43,12 @@ def test_a_folder_that_cannot_even_be_looked_for_is_a_row(examined, tmp_path):
 
 
 def test_a_device_that_is_there_and_does_not_work_is_a_row(examined, monkeypatch):
-    def broken():
+    def broken(_device):
         raise RuntimeError("CUDA error: all devices are busy or unavailable\nCompile with ...")
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    monkeypatch.setattr("torch.cuda.is_bf16_supported", broken)
+    monkeypatch.setattr("torch.cuda.get_device_capability", broken)
     checks = examined("--device", "auto")
     assert checks["device"]["level"] == "problem"
     assert checks["device"]["found"] == "CUDA error: all devices are busy or unavailable"
