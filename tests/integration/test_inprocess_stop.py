@@ -3,6 +3,7 @@
 import pytest
 from support.runs import (
     FIVE,
+    NO_AUDITS,
     assert_conserved,
     assert_finished,
     events_of,
@@ -65,3 +66,22 @@ async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(r
     await run.start(emma)
     await until_round(run, 15)
     assert old <= set(emma.here.state.store.weight_rounds())
+
+
+@pytest.mark.parametrize("missed", [0, 1])
+async def test_a_stop_that_misses_a_round_costs_no_momentum(run_factory, missed):
+    """It stopped with all settled. A round later the chain still names the last one it was in."""
+    run = await run_factory.create(9, **NO_AUDITS)
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
+    dan = member(run, "dan")
+    await until(run, lambda _: any(one["round"] == 2 for one in dan.events.named("round_closed")))
+    dan.here.state.stop.set()
+    await until(run, lambda _: dan.task.done())
+    last = dan.events.named("encoded")[-1]["round"]
+    await until_round(run, last + 1 + missed)
+    await run.start(dan)
+    await run.finish()
+    await assert_finished(run)
+    again = next(one for one in dan.events.named("encoded") if one["round"] > last)
+    assert again["round"] == last + 1 + missed
+    assert again["previous"] == last

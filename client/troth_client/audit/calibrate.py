@@ -5,7 +5,7 @@ arithmetic and its own guard against gradients that nothing can be measured with
 Never: a threshold (`thresholds.py` proposes them), a chain, a file.
 Next: `ways.py` for the honest ways, `rehearsal.py` for the training, `comparison.py`.
 
-Some trainers train in the fastest way of fp32. In each measured round, the next one is measured.
+Some trainers train in fp32, on a GPU if there is one. In each measured round, the next is measured.
 Every way computes its gradient; each result is opened as a trainer's and judged by every other way.
 Cheats compute as trainers do, and every way judges them. All of them start from the true momentum,
 as a cheat would.

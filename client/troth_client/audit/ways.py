@@ -81,12 +81,12 @@ def ways_here(
 
 
 def fastest(ways: Sequence[Way]) -> Way:
-    """Return the way of fp32 that should take the least time: on a GPU, else with most threads.
+    """Return the way of fp32 that should take the least time: a GPU's, else the reference.
 
-    The first of `ways`, the reference, may be the only one of fp32.
+    More threads of a processor may take longer, with a small model or other work beside.
     """
-    exact = [way for way in ways if way.device.precision == "fp32"]
-    return max(exact, key=lambda way: (way.device.torch != CPU.torch, way.threads))
+    on_gpu = (way for way in ways if way.device.torch != CPU.torch)
+    return next((way for way in on_gpu if way.device.precision == "fp32"), ways[0])
 
 
 def _settings(chosen: torch.device | None) -> Iterator[_Setting]:

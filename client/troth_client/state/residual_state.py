@@ -79,11 +79,15 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """M before a settled round: it is made again from u of round `previous` with this root."""
+    """M before a settled round: it is made again from u of round `previous` with this root.
+
+    `included` is the root of our u in the round itself, if that was included.
+    """
 
     round: RoundIndex
     previous: RoundIndex
     root: Digest
+    included: bytes | None = None
 
 
 class ResidualState:
@@ -105,6 +109,7 @@ class ResidualState:
         self._undo = undo
         self._past: deque[_Before] = deque(maxlen=undo.keep)
         self._settled = -1
+        self._named: _Before | None = None  # a u on disk that the chain may name
         self.momentum = self._zero
         self.proposal: Proposal | None = None
 
@@ -121,16 +126,21 @@ class ResidualState:
         """Return M for a round whose header may carry on `previous_included` and nothing else.
 
         A proposal that a stopped process left behind is settled first, if it was included after
-        all. If the chain names another round than M does, M is declared zero, as any header may do.
-        This happens in a new residual period, after a crash that lost M, or after a correction that
-        removed a round. May copy a u: for a thread.
+        all. If the chain names another round than M does, u of that round is looked for on disk, as
+        after a round that was missed or taken back. Where there is none, M is declared zero, as any
+        header may do: in a new residual period too. May copy or read a u: for a thread.
         """
         if self.proposal is not None and self.proposal.round == previous_included:
             self.momentum = self._adopted(self.proposal)
             self._settled = max(self._settled, previous_included)
         self.proposal = None
         if self.momentum.previous != previous_included:
-            self.momentum = self._zero
+            named = self._named
+            if named is None or named.previous != previous_included:
+                self.momentum = self._zero
+            else:
+                self.momentum = self._restored(named)
+        self._named = None
         return self.momentum
 
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
@@ -146,18 +156,28 @@ class ResidualState:
 
         `is_free`: nobody else holds the memory of u, so M may take its place.
 
-        None: our payload was not included, and M stays. If the chain included another u of ours,
-        which this machine has lost, M is declared zero. Writes or copies u: for a thread.
+        None: our payload was not included, and M stays. If the chain included another u of ours, it
+        is looked for on disk in `begin`. Writes or copies u: for a thread.
+
+        A round that was settled otherwise is taken back first: our payload was struck meanwhile.
         """
-        if round_ <= self._settled or self._is_ahead_of(round_):
+        if round_ < self._settled or self._is_ahead_of(round_):
             return
-        momentum = self._after(round_, included, is_free=is_free)
-        self._past.append(_Before(round_, self.momentum.previous, self.momentum.root))
+        if round_ == self._settled:
+            if not self._is_otherwise(round_, included):
+                return
+            self.rewind(round_)
+        momentum, named = self._after(round_, included, is_free=is_free)
+        before = self.momentum
+        self._past.append(_Before(round_, before.previous, before.root, included))
         self._settled, self.momentum, self.proposal = round_, momentum, None
+        self._named = named
 
     def origins(self) -> set[RoundIndex]:
         """Return the rounds that M may be carried on from, now or after a rewind."""
         every = {self.momentum.previous, *(before.previous for before in self._past)}
+        if self._named is not None:
+            every.add(self._named.previous)
         return every - {RoundIndex(NONE)}
 
     def rewind(self, round_: RoundIndex) -> None:
@@ -171,12 +191,12 @@ class ResidualState:
         while self._past and self._past[-1].round >= round_:
             self._past.pop()
         self._settled = min(self._settled, round_ - 1)
-        self.proposal = None
+        self.proposal = self._named = None
 
     def reset(self) -> None:
         """Declare M zero: after a join, a halt, a loss."""
         self._past.clear()
-        self.proposal = None
+        self.proposal = self._named = None
         self.momentum = self._zero
 
     def entry(self) -> ResidualEntry:
@@ -210,17 +230,30 @@ class ResidualState:
         """Whether M is that of a later round already: weights are replayed after a restart."""
         return self.proposal is not None and self.proposal.round > round_
 
-    def _after(self, round_: RoundIndex, included: bytes | None, *, is_free: bool) -> Momentum:
+    def _is_otherwise(self, round_: RoundIndex, included: bytes | None) -> bool:
+        """Whether a settled round ended in another way than now."""
+        last = self._past[-1] if self._past else None
+        return last is not None and last.round == round_ and last.included != included
+
+    def _after(
+        self, round_: RoundIndex, included: bytes | None, *, is_free: bool
+    ) -> tuple[Momentum, _Before | None]:
+        """Return M after a round, and a u that the chain may name in its place."""
         proposal = self.proposal
         if included is None:
-            return self.momentum
+            if proposal is not None and proposal.round < round_:
+                # A stopped process had settled that round, and has missed this one.
+                return self.momentum, _Before(round_, proposal.round, proposal.root)
+            return self.momentum, self._named
         if proposal is None or (proposal.round, proposal.root) != (round_, included):
-            return self._zero
-        return self._adopted(proposal, in_place=is_free)
+            return self._zero, _Before(round_, round_, Digest(included))
+        return self._adopted(proposal, in_place=is_free), None
 
     def _restored(self, before: _Before) -> Momentum:
         if before.previous == NONE:
             return self._zero
+        if (before.previous, before.root) == (self.momentum.previous, self.momentum.root):
+            return self.momentum
         entry = self._undo.load(before.previous)
         if entry is None or entry.root_after != before.root:
             return self._zero

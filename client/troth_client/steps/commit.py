@@ -69,8 +69,8 @@ async def commit(
 def _keep(state: RoundState, submission: Submission, header: Header) -> ResidualEntry | None:
     """Put the submission and the u behind it on disk, a file as large as the model; return u.
 
-    Returns None where a stopped process put them there. Raises ResidualLostError where that u, or
-    the one before it, is lost: no audit could be answered.
+    Returns None where they were put there before, as a rule by a process that stopped. Raises
+    ResidualLostError where that u, or the one before it, is lost: no audit could be answered.
     """
     if state.store.load_submission(submission.round) is not None:
         state.archive.load(submission.round, header.residual_after)

@@ -119,6 +119,81 @@ def test_a_way_back_that_found_no_memory_is_gone_the_next_time(coefficients):
     assert state.momentum.previous == 1
 
 
+class Played:
+    """Three included rounds of which every u is on disk; `momenta` are M before and after them."""
+
+    def __init__(self, coefficients):
+        self.entries, self.num_reads, self.coefficients = {}, 0, coefficients
+        self.state = self.fresh()
+        self.momenta = [self.state.momentum]
+        self.roots = []
+        for round_ in (0, 1, 2):
+            proposal = proposed(self.state, RULE, round_, coefficients, K)
+            self.entries[round_] = self.state.entry()
+            self.state.settle(round_, proposal.root)
+            self.momenta.append(self.state.momentum)
+            self.roots.append(proposal.root)
+
+    def fresh(self):
+        return ResidualState(RULE, NUM_TILES, Undo(4, K, self.load))
+
+    def load(self, round_):
+        self.num_reads += 1
+        return self.entries.get(round_)
+
+    def assert_stands_after(self, round_, state=None):
+        found, expected = (state or self.state).momentum, self.momenta[round_ + 1]
+        assert (found.previous, found.root) == (round_, expected.root)
+        assert torch.equal(found.matrix, expected.matrix)
+
+
+@pytest.fixture
+def played(coefficients):
+    return Played(coefficients)
+
+
+@pytest.mark.parametrize("missed", [1, 2])
+def test_a_stopped_process_that_missed_rounds_carries_its_last_one_on(played, missed):
+    """It stopped after round 2; the run went on without it, and still names round 2."""
+    stopped = played.fresh()
+    stopped.resume(played.entries[2], K)
+    for round_ in range(3, 3 + missed):
+        stopped.settle(round_, None)
+        assert 2 in stopped.origins(), "tidy would remove its u"
+    stopped.begin(2)
+    played.assert_stands_after(2, stopped)
+
+
+def test_a_round_that_is_settled_again_otherwise_is_taken_back(played):
+    """Our payload was struck before the weights moved."""
+    played.state.settle(2, played.roots[2])
+    played.assert_stands_after(2)
+    played.state.settle(2, None)
+    played.assert_stands_after(1)
+
+
+def test_a_round_that_a_fork_takes_back_and_brings_again_is_carried_on(played):
+    played.state.rewind(2)
+    played.assert_stands_after(1)
+    played.state.settle(2, played.roots[2])
+    played.state.begin(2)
+    played.assert_stands_after(2)
+
+
+def test_another_u_than_that_on_disk_is_not_carried_on(played):
+    played.state.rewind(2)
+    played.state.settle(2, played.roots[1])
+    assert played.state.begin(2) is played.momenta[0], "zero"
+
+
+def test_a_way_back_over_rounds_without_us_reads_nothing(played):
+    for round_ in (3, 4):
+        played.state.settle(round_, None)
+    played.state.rewind(3)
+    played.assert_stands_after(2)
+    assert played.num_reads == 0
+
+
 @pytest.mark.parametrize("is_settled", [False, True])
 def test_u_of_a_round_is_held_no_longer_than_its_proposal(coefficients, is_settled):
     state = ResidualState(RULE, NUM_TILES, UNDO)

@@ -1,7 +1,6 @@
 """Calibration: on real gradients, every honest way passes and no cheat does."""
 
 import json
-import os
 from collections import Counter
 
 import numpy as np
@@ -11,6 +10,7 @@ from support.trainers import CONFIG, TOKENS, coefficients, weights
 
 from troth_attestation.verdict import VerdictKind
 from troth_cli import main
+from troth_client.audit import calibrate as study
 from troth_client.audit import ways as ways_of_audit
 from troth_client.audit.calibrate import Plan, calibrate, cheats
 from troth_client.audit.thresholds import propose
@@ -115,7 +115,8 @@ def test_a_way_computes_what_a_trainer_of_that_kind_computes(ways):
 def test_the_fastest_way_is_exact_and_on_the_card(card):
     assert fastest(ways_here(CONFIG, card)).name == "cuda fp32"
     assert fastest(ways_here(CONFIG, card, ["bf16"])).name == "cpu fp32"
-    assert fastest(ways_here(CONFIG, torch.device("cpu"))).threads == max(2, os.cpu_count())
+    ways = ways_here(CONFIG, torch.device("cpu"))
+    assert fastest(ways) is ways[0]
 
 
 def test_the_reference_computes_only_what_is_measured(monkeypatch, ways):
@@ -128,6 +129,7 @@ def test_the_reference_computes_only_what_is_measured(monkeypatch, ways):
         return honest(way, *arguments)
 
     monkeypatch.setattr(Way, "coefficients", counted)
+    monkeypatch.setattr(study, "fastest", lambda given: given[-2])  # as a GPU would be
     calibrate(CONFIG, Data(), ways, PLAN)
     measured, num_cheats = PLAN.num_measured, 6
     assert computed["cpu fp32"] == computed["cpu bf16"] == measured
