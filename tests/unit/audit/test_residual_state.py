@@ -143,7 +143,8 @@ class Played:
 
     def assert_stands_after(self, round_, state=None):
         found, expected = (state or self.state).momentum, self.momenta[round_ + 1]
-        assert (found.previous, found.root) == (round_, expected.root)
+        assert found.previous == round_
+        assert found.root == expected.root
         assert torch.equal(found.matrix, expected.matrix)
 
 
