@@ -65,7 +65,7 @@ class Helpers:
     def end(self) -> None:
         """End the ranks; any thread may call it.
 
-        What waits for their arrival or in an exchange fails at once, a meeting when its time is up.
+        A wait for their arrival or in an exchange fails at once, a meeting when its time is up.
         """
         for process in self.started:
             if process.stdin is not None:
