@@ -22,7 +22,6 @@ from troth_cli.workflows.ranks import ARRIVED
 from troth_client.train.errors import RanksError
 from troth_client.train.place import Place
 from troth_client.train.ranks import private_folder
-from troth_client.train.team import START_SECONDS
 
 END_SECONDS: Final = 5.0
 """So long the ranks may take to end."""
@@ -33,17 +32,23 @@ Process = subprocess.Popen[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Helpers:
-    """The ranks that rank 0 started, none under torchrun; `place` is where it meets them."""
+    """The ranks that rank 0 started, none under torchrun; `place` is where it meets them.
+
+    Where the system could not start them, `failure` says why.
+    """
 
     place: Place
-    started: Sequence[Process]
-    ends_waiting: float
+    started: Sequence[Process] = ()
+    ends_waiting: float = 0.0
+    failure: RanksError | None = None
 
     def arrived(self) -> Place:
         """Return the place once every rank is ready to meet.
 
-        Raises RanksError where one ends before, or is not there in START_SECONDS.
+        Raises RanksError where one could not be started, ends before, or is not there in time.
         """
+        if self.failure is not None:
+            raise self.failure
         folder = self.place.folder
         missing = {f"{ARRIVED}{number}": one for number, one in enumerate(self.started, 1)}
         while folder and (missing := _absent(missing, folder)):
@@ -58,7 +63,10 @@ class Helpers:
         return self.place
 
     def end(self) -> None:
-        """End the ranks: whatever waits for one of them fails. Any thread may call it."""
+        """End the ranks; any thread may call it.
+
+        A wait for their arrival or in an exchange fails at once, a meeting when its time is up.
+        """
         for process in self.started:
             if process.stdin is not None:
                 process.stdin.close()
@@ -70,22 +78,47 @@ class Helpers:
 
 
 @contextlib.contextmanager
-def helped(place: Place, request: JoinRequest, output: Output) -> Iterator[Helpers]:
-    """Start the other ranks, unless torchrun did, and wait for none; end them afterwards."""
+def helped(
+    place: Place, request: JoinRequest, output: Output, start_seconds: float
+) -> Iterator[Helpers]:
+    """Start the other ranks, unless torchrun did, and wait for none; end them afterwards.
+
+    They have `start_seconds` to arrive.
+    """
     if place.port:
-        yield Helpers(place, (), 0.0)
+        yield Helpers(place)
         return
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(private_folder())
-        others = [
-            replace(place, rank=one, local=one, folder=folder) for one in range(1, place.size)
-        ]
-        told = [Told.of(request, other, output) for other in others]
-        started = [stack.enter_context(_helper(one)) for one in told]
-        ends_waiting = time.monotonic() + START_SECONDS
-        helpers = Helpers(replace(place, folder=folder), started, ends_waiting)
-        stack.callback(helpers.end)
+        try:
+            helpers = _start(stack, place, request, output, start_seconds)
+        except OSError as error:
+            stack.close()  # ends those that did start
+            helpers = Helpers(place, failure=_not_started(place, error))
         yield helpers
+
+
+def _start(
+    stack: contextlib.ExitStack,
+    place: Place,
+    request: JoinRequest,
+    output: Output,
+    start_seconds: float,
+) -> Helpers:
+    folder = stack.enter_context(private_folder())
+    others = [replace(place, rank=one, local=one, folder=folder) for one in range(1, place.size)]
+    told = [Told.of(request, other, output) for other in others]
+    started = [stack.enter_context(_helper(one)) for one in told]
+    helpers = Helpers(replace(place, folder=folder), started, time.monotonic() + start_seconds)
+    stack.callback(helpers.end)
+    return helpers
+
+
+def _not_started(place: Place, error: OSError) -> RanksError:
+    return RanksError(
+        f"{place.size - 1} ranks that start",
+        str(error),
+        "Make room for processes and for a temporary folder, or take fewer ranks.",
+    )
 
 
 @contextlib.contextmanager
@@ -98,7 +131,10 @@ def _helper(told: Told) -> Iterator[Process]:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=_STDERR, start_new_session=True
     ) as process:
-        yield process
+        try:
+            yield process
+        finally:
+            process.kill()  # Popen waits for its end
 
 
 def _absent(ranks: Mapping[str, Process], folder: Path) -> dict[str, Process]:

@@ -40,7 +40,7 @@ from troth_client.telemetry.event_log import EVENTS_FILE, EventLog, Rotation
 from troth_client.telemetry.events import EventSinks
 from troth_client.train.errors import RanksError
 from troth_client.train.ranks import Ranks
-from troth_client.train.team import Team, meet, patience_of
+from troth_client.train.team import Team, meet, patience_of, start_seconds
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
@@ -58,23 +58,24 @@ def take_part(
 
     Raises as `join` does, and RanksError.
     """
-    with _team(request, looked, output) as team:
+    with team_of(request, looked, output) as team:
         return _checked(request, session, listen, output, looked, team)
 
 
 @contextlib.contextmanager
-def _team(request: JoinRequest, looked: Looked, output: Output) -> Iterator[Team | None]:
+def team_of(request: JoinRequest, looked: Looked, output: Output) -> Iterator[Team | None]:
     """Start the other ranks, if there are any; end the exchange with them afterwards.
 
     A member meets them later, beside its reveals: it has a stake, and they may fail or hang. A
-    newcomer meets them here: their start would slow what it measures.
+    newcomer meets them here: their start would slow what it measures. Raises RanksError to it.
     """
     place = request.training.place
     if place is None:
         yield None
         return
     seconds = patience_of(looked.tempo.slot.seconds(looked.view.run.params.commit_slots))
-    with helped(place, request, output) as helpers, contextlib.ExitStack() as met:
+    starts = start_seconds(is_member=looked.is_member)
+    with helped(place, request, output, starts) as helpers, contextlib.ExitStack() as met:
 
         @cache
         def meet_once() -> Ranks:

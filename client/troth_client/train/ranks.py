@@ -72,15 +72,15 @@ class Ranks:
         patience = timedelta(seconds=seconds)
         parts: Any = distributed  # its type stubs leave these names out
         options = parts.ProcessGroupGloo._Options()
-        options._devices = [parts.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
         options._timeout = patience
         try:
+            options._devices = [parts.ProcessGroupGloo.create_device(hostname=LOOPBACK)]
             with _meeting(place, patience) as folder:
                 inside = parts.FileStore(str(folder / "ranks"), place.size)
                 inside.set_timeout(patience)
                 group = parts.ProcessGroupGloo(inside, place.rank, place.size, options)
                 group.barrier().wait()  # once all have met, nobody needs the folder
-        except RuntimeError as error:
+        except (RuntimeError, OSError) as error:
             raise RanksError(
                 f"{place.size} ranks at {_where(place)} within {seconds:.0f} s",
                 str(error).splitlines()[0],

@@ -11,8 +11,9 @@ for this gradient.
 """
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import torch
@@ -24,6 +25,7 @@ from troth_client.model.device import Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
 from troth_client.runtime.memory import as_memory_error, first_line
+from troth_client.train.compiled import CompiledPass
 from troth_client.train.errors import NonFiniteError, RanksError
 from troth_client.train.learner import OneDevice
 from troth_client.train.passes import Sums
@@ -47,7 +49,11 @@ Report = Callable[[str, str], None]
 """Gets an event and the reason: all ranks are lost, or some failed in one gradient."""
 
 START_SECONDS: Final = 300.0
-"""How long rank 0 waits until the others are there."""
+"""How long rank 0 waits until the others are there; then, until they have built the model."""
+MEMBER_START_SECONDS: Final = 60.0
+"""The same for a member that comes back: it misses openings meanwhile, and can go on alone."""
+MEET_SECONDS: Final = 20.0
+"""How long rank 0 waits for ranks that have said that they are ready to meet."""
 PATIENCE_SECONDS: Final = 60.0
 """How long rank 0 waits for the others in one exchange, where no run bounds it."""
 LEAST_PATIENCE_SECONDS: Final = 1.0
@@ -60,6 +66,8 @@ the phase at most, a rank that hangs costs no round.
 """
 PREPARE_SECONDS: Final = 1800.0
 """How long rank 0 waits until the others have compiled."""
+MEMBER_PREPARE_SECONDS: Final = 300.0
+"""The same for a member that comes back. It has compiled as much as they by then, or more."""
 FOREVER_SECONDS: Final = 10.0 * 365 * 24 * 3600
 """For the others: rounds may be far apart, and a rank 0 that dies closes its connections."""
 
@@ -69,26 +77,45 @@ def patience_of(commit_seconds: float) -> float:
     return max(LEAST_PATIENCE_SECONDS, PATIENCE_SHARE * commit_seconds)
 
 
+def start_seconds(*, is_member: bool) -> float:
+    """Return how long rank 0 waits until the others have started."""
+    return MEMBER_START_SECONDS if is_member else START_SECONDS
+
+
 def meet(place: Place, patience_seconds: float = PATIENCE_SECONDS) -> Ranks:
     """Connect the ranks; rank 0 waits for the others with bounds, they for it without.
 
+    Ranks that rank 0 has started are ready by then; nobody knows when torchrun's will be.
     Raises RanksError.
     """
     if place.rank:
         return Ranks.connect(place, FOREVER_SECONDS, FOREVER_SECONDS)
-    return Ranks.connect(place, START_SECONDS, patience_seconds)
+    seconds = START_SECONDS if place.folder is None else MEET_SECONDS
+    return Ranks.connect(place, seconds, patience_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
     """The ranks of a participant before they have met: how many, and the call that connects them.
 
-    `meet` waits for the others, and raises RanksError. `end` makes that wait fail.
+    `meet` waits for the others, and raises RanksError. `end_others` ends those that we started:
+    `meet` fails then within MEET_SECONDS, and an exchange at once.
     """
 
     size: int
     meet: Callable[[], Ranks]
-    end: Callable[[], None] = lambda: None
+    end_others: Callable[[], None] = lambda: None
+    _ended: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def end(self) -> None:
+        """End the others because we end: their loss is no news, and nobody goes on alone."""
+        self._ended.set()
+        self.end_others()
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether we ended it."""
+        return self._ended.is_set()
 
 
 class Leader:
@@ -132,13 +159,19 @@ class Leader:
         text = config.model_dump_json().encode()
         ranks.order((PREPARE, len(text), 0))
         ranks.share(torch.frombuffer(bytearray(text), dtype=torch.uint8))
-        words = ranks.told(DONE, START_SECONDS)
+        words = ranks.told(DONE, start_seconds(is_member=self._is_member))
         if any(words):
             raise too_small(explained(words))
         share_weights(ranks, model)
         whole = config.train.sequences_per_payload
         self._alone.prepare_for([len(own_part(ranks, whole)), whole], model, config, device)
-        ranks.told(DONE, PREPARE_SECONDS)
+        ranks.told(DONE, self._compile_seconds())
+
+    def _compile_seconds(self) -> float | None:
+        """Return how long the others may compile; None, as in any exchange, if nobody does."""
+        if not isinstance(self._alone.one_pass, CompiledPass):
+            return None
+        return MEMBER_PREPARE_SECONDS if self._is_member else PREPARE_SECONDS
 
     def _together(
         self, ranks: Ranks, model: Llama, tokens: Tensor, train: TrainSection, device: Device
@@ -163,7 +196,8 @@ class Leader:
     def _losing(self, *, goes_on: bool = True) -> Iterator[None]:
         """Lose the others where an exchange fails, as they are out of step then.
 
-        An error that is not about them or about memory is raised all the same.
+        An error that is not about them or about memory is raised all the same, and any error once
+        we have ended the team.
         """
         try:
             with as_memory_error():
@@ -172,7 +206,7 @@ class Leader:
             if self._ranks is not None:
                 self._ranks.cut()
                 self._ranks = None
-            if not goes_on:
+            if not goes_on or self._team.is_ended:
                 raise
             self._report(LOST, str(error) or type(error).__name__)
             if not isinstance(error, RanksError | MemoryError):

@@ -1,6 +1,7 @@
 """Ranks that meet and get ready: what fails there, and what is compiled before the first round."""
 
 import contextlib
+import threading
 from functools import partial
 
 import pytest
@@ -13,9 +14,13 @@ from support.trainers import CONFIG, weights
 from troth_client.audit.recompute import num_threads
 from troth_client.model.device import CPU
 from troth_client.model.weights import build
+from troth_client.train import ranks as connections
+from troth_client.train import team as protocol
 from troth_client.train.compiled import CompiledPass
-from troth_client.train.errors import RanksError
+from troth_client.train.errors import RanksError, RanksLostError
 from troth_client.train.learner import DEFAULT, OneDevice
+from troth_client.train.passes import eager_pass
+from troth_client.train.place import Place
 from troth_client.train.ranks import Ranks
 from troth_client.train.team import START_SECONDS, Leader, Team, meet
 
@@ -170,3 +175,114 @@ def test_a_rank_that_helps_compares_its_compiled_pass_before_the_first_round(mod
         Leader(DEFAULT, team(ranks), Reports(), is_member=False).prepare(model, CONFIG, CPU)
         assert len(reasons) == 1
         assert "away from the eager one" in reasons[0]
+
+
+class Prepares(CompiledPass):
+    """A pass that does something else before the first round."""
+
+    def __init__(self, instead):
+        super().__init__(pytest.fail)
+        self._instead = instead
+
+    def prepare(self, *_):
+        self._instead()
+
+
+def test_a_member_waits_for_a_rank_that_hangs_while_it_gets_ready_as_in_an_exchange(model, port):
+    """It waited for half an hour, and missed its openings."""
+    lost, released = Reports(), threading.Event()
+    with helping_thread(place(1, port), Prepares(partial(released.wait, SECONDS))):
+        with contextlib.closing(meet(place(0, port), 1.0)) as ranks:
+            Leader(DEFAULT, team(ranks), lost, is_member=True).prepare(model, CONFIG, CPU)
+        released.set()
+    (reason,) = lost
+    assert "waiting 1000ms" in reason
+
+
+class Noting(Ranks):
+    """Connections that note how long each word of the others may take."""
+
+    waits = ()
+
+    def told(self, word, seconds=None):
+        self.waits = (*self.waits, seconds)
+        return super().told(word, seconds)
+
+
+@pytest.mark.parametrize(
+    ("compiles", "is_member", "waits"),
+    [
+        (False, True, (60.0, None)),
+        (False, False, (300.0, None)),
+        (True, True, (60.0, 300.0)),
+        (True, False, (300.0, 1800.0)),
+    ],
+)
+def test_a_member_waits_less_for_others_that_get_ready_than_a_newcomer(
+    model, port, compiles, is_member, waits
+):
+    alone = OneDevice(recording([])) if compiles else DEFAULT
+    with helping_thread(place(1, port)):
+        ranks = Noting.connect(place(0, port), START_SECONDS, SECONDS)
+        with contextlib.closing(ranks):
+            leader = Leader(alone, team(ranks), Reports(), is_member=is_member)
+            leader.prepare(model, CONFIG, CPU)
+    assert ranks.waits == waits
+
+
+def test_ranks_that_have_arrived_meet_within_a_bound_of_their_own(monkeypatch, tmp_path):
+    """One died between its arrival and the meeting, and Ctrl-C waited for 300 seconds."""
+    monkeypatch.setattr(protocol, "MEET_SECONDS", 1.0)
+    monkeypatch.setattr(protocol, "START_SECONDS", 3.0)
+    with pytest.raises(RanksError, match="within 1 s"):
+        meet(Place(0, 2, 0, folder=tmp_path))
+
+
+@contextlib.contextmanager
+def ended_by_us(port, prepares):
+    """A member whose team ends while the other rank gets ready, or computes; and its passes."""
+    passes, lost = [], Reports()
+
+    def ends(*_):
+        ours.end()
+        raise RanksError("a rank that lives", "its end", "")
+
+    def counted(*arguments):
+        passes.append(arguments)
+        return eager_pass(*arguments)
+
+    with (
+        helping_thread(place(1, port), Prepares(ends) if prepares else ends),
+        contextlib.closing(meet(place(0, port))) as ranks,
+    ):
+        ours = team(ranks)
+        yield Leader(OneDevice(counted), ours, lost, is_member=True), passes
+    assert lost == []
+
+
+def test_once_we_have_ended_the_team_no_gradient_is_computed_alone(model, port):
+    """The second Ctrl-C ends the ranks first: their loss was reported, and the batch computed."""
+    with ended_by_us(port, prepares=False) as (leader, passes):
+        leader.prepare(model, CONFIG, CPU)
+        with pytest.raises(RanksLostError):
+            of(leader, model)
+        assert len(passes) == 1  # of its own share
+
+
+def test_once_we_have_ended_the_team_nobody_gets_ready_alone(model, port):
+    with ended_by_us(port, prepares=True) as (leader, passes):
+        with pytest.raises(RanksLostError):
+            leader.prepare(model, CONFIG, CPU)
+        assert passes == []
+
+
+def test_an_interface_that_gloo_cannot_use_is_an_error_of_the_ranks(port, monkeypatch):
+    monkeypatch.setattr(connections, "LOOPBACK", "no interface")
+    with pytest.raises(RanksError, match="2 ranks at 127"):
+        meet(place(0, port))
+
+
+def test_no_room_for_the_folder_is_an_error_of_the_ranks(port, monkeypatch, tmp_path):
+    monkeypatch.setattr(connections.tempfile, "tempdir", str(tmp_path / "absent"))
+    with pytest.raises(RanksError, match="No such file"):
+        meet(place(0, port))
