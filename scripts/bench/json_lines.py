@@ -16,8 +16,8 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
             yield json.loads(line)
-        except json.JSONDecodeError:
-            continue  # half a line: a piece of an object, however long, is no JSON
+        except ValueError:
+            continue  # half a line, cut anywhere, or zeros of a lost block: no JSON in UTF-8
 
 
 def append_line(path: Path, values: Mapping[str, object]) -> None:

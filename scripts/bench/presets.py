@@ -66,7 +66,11 @@ def table(lines: Sequence[dict[str, Any]]) -> str:
 
 def curve_of(line: dict[str, Any]) -> list[tuple[int, float]]:
     """Return (tokens read by all, held-out loss) along a run."""
-    return [(int(at) * line["tokens_a_round"], loss) for at, loss in line["losses"].items()]
+    a_round = line.get("tokens_a_round")
+    if a_round is None:
+        # An old line: a run that diverged after its last loss has read more, and is stretched.
+        a_round = line["tokens"] // max(map(int, line["losses"]))
+    return [(int(at) * a_round, loss) for at, loss in line["losses"].items()]
 
 
 def show(paths: Sequence[Path], plot: Path | None) -> None:

@@ -105,6 +105,12 @@ def test_a_loss_is_at_the_tokens_of_its_round_also_where_the_run_diverged_later(
     assert dict(presets.curve_of(DIVERGED)) == {20_480: 5.25, 40_960: 6.5}
 
 
+def test_a_line_of_before_tokens_a_round_were_kept_has_its_curve():
+    old = {**DIVERGED, "tokens": 40 * 2_048, "losses": {"20": 5.25, "40": 5.0}}
+    del old["tokens_a_round"]
+    assert dict(presets.curve_of(old)) == {40_960: 5.25, 81_920: 5.0}
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

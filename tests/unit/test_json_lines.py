@@ -26,6 +26,14 @@ def test_half_a_line_is_skipped_and_stays_as_another_process_may_be_writing_it(p
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("cut", [bytes(8), b'\0\0\0{"run": 2}', '{"run": "\xe9'.encode()[:-1]])
+def test_a_line_of_zeros_or_with_half_a_letter_is_skipped(path, cut):
+    append_line(path, {"run": 1})
+    path.write_bytes(path.read_bytes() + cut + b"\n")
+    append_line(path, {"run": 3})
+    assert list(read_lines(path)) == [{"run": 1}, {"run": 3}]
+
+
 def test_what_follows_half_a_line_has_a_line_of_its_own(path):
     path.write_bytes(HALF)
     append_line(path, {"run": 3})

@@ -7,6 +7,7 @@ Next: `troth_client/state/retention.py` for the numbers.
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -56,12 +57,15 @@ def check_disk(folder: Path, config: RunConfig, params: ParamsView) -> str:
 def held_bytes(folder: Path) -> int:
     """Return how much of what a run may need is on the disk already.
 
-    A state folder also holds what no run needs room for any more: the data set, an archive.
+    A state folder also holds what no run needs room for any more: the data set, an archive. Links
+    are no bytes, and neither is what a link to another disk leads to.
     """
-    total = 0
+    total, disk = 0, existing_part(folder).stat().st_dev
     for file in _foreseen(folder):
-        with contextlib.suppress(FileNotFoundError):  # a participant at work has removed it
-            total += file.stat().st_size
+        with contextlib.suppress(OSError):  # removed meanwhile, or closed to this user
+            found = file.lstat()
+            if stat.S_ISREG(found.st_mode) and found.st_dev == disk:
+                total += found.st_size
     return total
 
 

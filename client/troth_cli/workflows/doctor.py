@@ -47,6 +47,8 @@ from troth_coordinator.chain.unhurried import UnhurriedRpc
 
 PROBE_BYTES: Final = 8 << 20
 SLOW_DISK_BYTES_PER_SECOND: Final = 10_000_000
+PATIENCE_SECONDS: Final = 30.0
+"""So long in all does the doctor wait where every node limits requests."""
 _NO_ROUND: Final = Fraction(1)
 NO_NODE: Final = "no node answers; see rpc"
 
@@ -171,7 +173,9 @@ async def _network(question: Question, owner: Pubkey | None) -> Seen:
         first, nodes = asked.result(latency_result), list(asked.answers)
         if not nodes:
             return _without_node(first)
-        rpc = await stack.enter_async_context(UnhurriedRpc({one.name: one for one in nodes}))
+        rpc = UnhurriedRpc({one.name: one for one in nodes})
+        rpc.patience_seconds = PATIENCE_SECONDS
+        await stack.enter_async_context(rpc)
         client = CoordinatorClient(rpc, question.program)
         tempo = Tempo(await _slot(rpc), _NO_ROUND)
         link = Link(nodes, client, tempo)

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Final, Generic, TypeVar
 
@@ -112,7 +113,8 @@ def latency_result(seconds: Sequence[float]) -> CheckResult:
 async def check_lag(link: Link) -> CheckResult:
     """Compare the nodes with each other; a single one with the clock of this machine."""
     if len(link.nodes) > 1:
-        return (await ask_each(link.nodes, HttpRpc.get_slot)).result(_apart)
+        asked = await ask_each(link.nodes, HttpRpc.get_slot)
+        return asked.result(partial(_apart, [node.name for node in asked.answers]))
     _slot, (account,) = await link.nodes[0].get_accounts([CLOCK_ADDRESS])
     if account is None:
         return untested("the chain has no clock")
@@ -124,9 +126,14 @@ async def check_lag(link: Link) -> CheckResult:
     return _lag(found, needed, abs(behind_seconds) <= LAG_SECONDS)
 
 
-def _apart(slots: Sequence[int]) -> CheckResult:
-    behind = max(slots) - min(slots)
-    return _lag(f"{behind} slots apart", f"at most {LAG_SLOTS}", behind <= LAG_SLOTS)
+def _apart(names: Sequence[str], slots: Sequence[int]) -> CheckResult:
+    apart = max(slots) - min(slots)
+    found, needed = f"{apart} slots apart", f"at most {LAG_SLOTS}"
+    if apart <= LAG_SLOTS:
+        return _lag(found, needed, is_fine=True)
+    # Of two nodes nobody knows which one is wrong; of more, the one that is far from the others.
+    each = ", ".join(f"{name} at {slot}" for name, slot in zip(names, slots, strict=True))
+    return _lag(f"{found}: {each}", needed, is_fine=False)
 
 
 def _lag(found: str, needed: str, is_fine: bool) -> CheckResult:

@@ -8,6 +8,7 @@ Next: failover.py, which asks; rpc_health.py for the time that a node names.
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Final
 
 from troth_coordinator.chain.errors import RpcLimitedError
@@ -28,6 +29,9 @@ FIRST_SECONDS: Final = 0.5
 class UnhurriedRpc(FailoverRpc):
     """Several nodes as one `Rpc`, for commands: public nodes limit the first look of a newcomer."""
 
+    patience_seconds: float = math.inf
+    """All waits together may still take so long: for a command that asks on without an answer."""
+
     async def _ask(
         self,
         request: Request[Answer],
@@ -41,6 +45,7 @@ class UnhurriedRpc(FailoverRpc):
                 return await super()._ask(request, judge, limit)
             except RpcLimitedError as error:
                 pause = error.retry_after_seconds or FIRST_SECONDS
-                if loop.time() + pause > end:
+                if pause > min(end - loop.time(), self.patience_seconds):
                     raise
+            self.patience_seconds -= pause
             await asyncio.sleep(pause)

@@ -1,8 +1,7 @@
 """A network namespace for each participant: an own address, an own cable with a rate, partitions.
 
-Owns: the bridge, the cables, the namespaces, and their removal, also of those that a killed process
-has left. Never: shapes with delay or loss: kernels often lack netem, and `TcpProxy` delays. Needs
-Linux and root; `are_permitted` tells.
+Owns: the bridge, the cables, the namespaces, and their removal. Never: shapes with delay or loss:
+kernels often lack netem, and `TcpProxy` delays. Needs Linux and root; `are_permitted` tells.
 Next: `proxy.py` for troubles of a single line.
 
 The bridge is the network, and the address of its `host` is where the chain's proxy listens. Each
@@ -12,10 +11,8 @@ the sender's uplink and the receiver's downlink.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -26,9 +23,6 @@ from typing import Final, Generic, Self, TypeVar
 ConfigT = TypeVar("ConfigT")
 
 _FOLDER: Final = Path("/run/netns")
-_LINKS: Final = Path("/sys/class/net")
-_OURS: Final = re.compile(r"tf(\d+)(?:o\d+|-\d+)?")
-"""A bridge, the outer end of a cable, or a namespace, with the pid of its maker."""
 _CLONE_NEWNET: Final = 0x40000000
 _MIN_BURST_BYTES: Final = 16_000
 _QUEUE_MILLISECONDS: Final = 400
@@ -63,7 +57,9 @@ def run_housed(housed: Housed[ConfigT]) -> None:
 class Namespaces:
     """A bridge with so many namespaces on it. A context manager; leaving it removes them all.
 
-    SIGKILL leaves them to the next process that enters one of these: it removes them first.
+    SIGKILL leaves all of it. `ip link del tfPID`, with the pid of the killed process, removes its
+    bridge; `ip netns del tfPID-0`, and so on for each member, removes the others. No network does
+    that for another: a pid says nothing across containers.
 
     `bits_per_second` bounds each cable in each direction. The network is 10.`subnet`.0.0/24: choose
     one that this machine does not use. A packet that would wait longer than `queue_milliseconds` at
@@ -120,17 +116,16 @@ class Namespaces:
 
     def __enter__(self) -> Self:
         """Make everything; CalledProcessError if the system refuses, with nothing left behind."""
-        _sweep()
         try:
             self._make()
         except BaseException:
-            _remove(os.getpid())
+            self._remove()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
         """Remove everything."""
-        _remove(os.getpid())
+        self._remove()
 
     def _make(self) -> None:
         bridge = self._prefix
@@ -171,29 +166,15 @@ class Namespaces:
                     route = (change, "blackhole", self.address(other))
                     _ip("-n", self.name(member), "route", *route)
 
-
-def _sweep() -> None:
-    """Remove what dead processes have left, unless another process is faster."""
-    for pid in {*_makers(_LINKS).values(), *_makers(_FOLDER).values()}:
-        if not Path("/proc", str(pid)).exists():
-            with contextlib.suppress(subprocess.CalledProcessError):
-                _remove(pid)
-
-
-def _remove(pid: int) -> None:
-    """Remove what a process has made: first cables, whose names a namespace would free too late."""
-    links = [name for name, maker in _makers(_LINKS).items() if maker == pid]
-    for link in sorted(links, key=len, reverse=True):
-        _ip("link", "del", link)
-    for namespace, maker in _makers(_FOLDER).items():
-        if maker == pid:
-            _ip("netns", "del", namespace)
-
-
-def _makers(folder: Path) -> dict[str, int]:
-    """Return the names of our form in a folder, each with the pid of its maker."""
-    names = [one.name for one in folder.iterdir()] if folder.is_dir() else []
-    return {name: int(ours[1]) for name in names if (ours := _OURS.fullmatch(name))}
+    def _remove(self) -> None:
+        """Remove what there is: first the cables, whose names a namespace would free too late."""
+        cables = [f"{self._prefix}o{member}" for member in range(self._num_members)]
+        for link in (*cables, self._prefix):
+            if Path("/sys/class/net", link).exists():
+                _ip("link", "del", link)
+        for member in range(self._num_members):
+            if (_FOLDER / self.name(member)).exists():
+                _ip("netns", "del", self.name(member))
 
 
 def are_permitted() -> bool:

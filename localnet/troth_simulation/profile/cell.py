@@ -65,7 +65,7 @@ def play(cell: Cell) -> list[RankReport]:
     """Run a cell and return the reports of its ranks. Raises RankEndedError, ShapingError.
 
     However it ends, no process and no namespace of it is left. After SIGKILL of this process its
-    ranks end soon, and its namespaces stay until the next network is made.
+    ranks end soon, and its network stays: `Namespaces` says how to remove it.
     """
     with tempfile.TemporaryDirectory(prefix="troth-profile-") as name:
         folder = Path(name)

@@ -52,6 +52,22 @@ def test_a_node_that_is_away_is_not_waited_for():
         asked([refused] * 3)
 
 
+def test_questions_that_share_a_patience_wait_no_longer_than_it_in_all():
+    async def test():
+        weather = Weather("a", Scripted(now), raises=limited)
+        begun, waited = now(), []
+        async with UnhurriedRpc({"a": weather}, clock=now, random=Random(1)) as rpc:
+            rpc.patience_seconds = 30.0
+            for _question in range(4):
+                with pytest.raises(RpcLimitedError):
+                    await rpc.get_slot()
+                waited.append(now() - begun)
+        return waited
+
+    first, *others = run(test())
+    assert 10 < first <= others[-1] <= 30
+
+
 def test_a_limit_that_lasts_ends_the_wait():
     async def test():
         weather = Weather("a", Scripted(now), raises=limited)

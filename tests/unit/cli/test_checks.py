@@ -273,6 +273,13 @@ async def test_a_lag_between_two_nodes(slots, level):
         assert (await check_lag(Link([first, second], None, None))).level is level
 
 
+async def test_nodes_that_are_apart_are_named_with_their_slots():
+    async with node_at(100) as first, node_at(101) as second, node_at(10**6) as ahead:
+        found = await check_lag(Link([first, second, ahead], None, None))
+    at = f"{first.name} at 100, {second.name} at 101, {ahead.name} at 1000000"
+    assert found.found == f"999900 slots apart: {at}"
+
+
 async def test_nodes_keep_the_order_in_which_they_were_named():
     """The first is the preferred one, also where it takes longer to answer."""
     async with node_at(100, drip_seconds=0.001) as slow, node_at(200) as fast:

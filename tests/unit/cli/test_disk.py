@@ -2,6 +2,8 @@
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support import blobs
@@ -81,9 +83,40 @@ def test_what_a_run_has_written_already_counts_as_room_for_it(tmp_path):
     assert held_bytes(tmp_path) == record.stat().st_size + 10_000 + len(data)
 
 
-def test_a_file_that_a_participant_at_work_removes_meanwhile_counts_nothing(tmp_path):
-    (tmp_path / "weights-gone.record").symlink_to(tmp_path / "removed")
+@pytest.mark.parametrize("target", ["removed", "weights-link.record", "data"])
+def test_a_link_counts_nothing_wherever_it_leads(tmp_path, target):
+    (tmp_path / "data").write_bytes(bytes(10))
+    (tmp_path / "weights-link.record").symlink_to(tmp_path / target)
     assert held_bytes(tmp_path) == 0
+
+
+def test_a_folder_that_is_linked_to_another_disk_is_no_room_on_this_one(tmp_path, monkeypatch):
+    blobs_folder = tmp_path / "other"
+    blobs_folder.mkdir()
+    (blobs_folder / "blob").write_bytes(bytes(10))
+    (tmp_path / BLOBS_FOLDER).symlink_to(blobs_folder)
+    assert held_bytes(tmp_path) == 10
+    look = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: on_another_disk(look(path)))
+    assert held_bytes(tmp_path) == 0
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, PermissionError])
+def test_a_file_that_is_removed_meanwhile_or_closed_to_this_user_counts_nothing(
+    tmp_path, monkeypatch, error
+):
+    (tmp_path / "weights-gone.record").write_bytes(bytes(10))
+
+    def refuse(_path):
+        raise error
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+    assert held_bytes(tmp_path) == 0
+
+
+def on_another_disk(found):
+    """The status of a file, with another device."""
+    return SimpleNamespace(st_mode=found.st_mode, st_size=found.st_size, st_dev=found.st_dev + 1)
 
 
 def raised(error):
