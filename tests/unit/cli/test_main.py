@@ -128,8 +128,9 @@ def test_a_file_that_cannot_be_used_is_named(cli, tmp_path):
     assert error["subject"] == str(tmp_path / "file")
 
 
-def test_a_file_that_ends_too_soon_is_a_failure_and_no_interruption(cli, monkeypatch):
+def test_a_file_that_ends_too_soon_is_a_failure_and_no_interruption(cli, monkeypatch, tmp_path):
     """typer takes an EOFError of a command for Ctrl-D."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # its traceback is written there
 
     def ended(*_):
         raise EOFError("Compressed file ended before the end-of-stream marker was reached")
