@@ -25,6 +25,7 @@ from typing import Any, Final, Protocol, Self
 import torch
 from torch import Tensor, distributed
 
+from troth_client.runtime.memory import first_line
 from troth_client.train.errors import RanksError, RanksLostError
 from troth_client.train.place import Place
 
@@ -32,6 +33,8 @@ END: Final = 0
 """The order to end."""
 LOOPBACK: Final = "127.0.0.1"
 _ORDER_NUMBERS: Final = 3
+_BY_TORCHRUN: Final = "Start all ranks by one torchrun, and look at the output of the others."
+_BY_US: Final = "Look at the output of the others: each needs a device and memory of its own."
 _PREFIX: Final = "troth-ranks-"
 _FOLDER: Final = re.compile(_PREFIX + r"[a-z0-9_]{8}")
 Order = tuple[int, int, int]
@@ -83,8 +86,8 @@ class Ranks:
         except (RuntimeError, OSError) as error:
             raise RanksError(
                 f"{place.size} ranks at {_where(place)} within {seconds:.0f} s",
-                str(error).splitlines()[0],
-                "Start all ranks by one torchrun, and look at the output of the others.",
+                first_line(error),
+                _BY_TORCHRUN if place.folder is None else _BY_US,
             ) from error
         return cls(group, place, timedelta(seconds=patience_seconds))
 
