@@ -98,6 +98,14 @@ def test_a_helper_that_is_lost_costs_no_round(bench, run, how):
     assert computing["ranks"] == 2
 
 
+def join_and_stop(bench, run, begin):
+    """Make us a member by a first life without ranks, which has ended."""
+    first = begin(bench.join_arguments(run, "a"), "first")
+    first.wait_for("round_closed round=0")
+    first.signal(signal.SIGINT)
+    assert first.end()[0] == 0
+
+
 @LINUX
 @pytest.mark.processes
 @REAL
@@ -105,10 +113,7 @@ def test_a_member_that_comes_back_waits_for_a_helper_as_at_first(bench, run):
     """It took slots of 400 ms for granted: 120 seconds for a phase of 24."""
     with processes(bench) as begin:
         other = begin(bench.join_arguments(run, "b"), "other")
-        first = begin(bench.join_arguments(run, "a"), "first")
-        first.wait_for("round_closed round=0")
-        first.signal(signal.SIGINT)
-        assert first.end()[0] == 0
+        join_and_stop(bench, run, begin)
         again = begin(with_ranks(bench, run), "again")
         again.wait_for("trained")
         (helper,) = helpers(run)
@@ -129,10 +134,7 @@ def test_a_member_that_comes_back_meets_its_helpers_beside_its_reveals_and_needs
     """It was locked out with verdicts on disk, and a hidden verdict is the dearest fault."""
     with processes(bench) as begin:
         other = begin(bench.join_arguments(run, "b"), "other")
-        first = begin(bench.join_arguments(run, "a"), "first")
-        first.wait_for("round_closed round=0")
-        first.signal(signal.SIGINT)
-        assert first.end()[0] == 0
+        join_and_stop(bench, run, begin)
         stopped = begin(with_ranks(bench, run), "stopped")
         hang_a_helper(run)
         wait_for(lambda: len(events_of(bench, "computing")) == 2, SECONDS)  # the weights are loaded

@@ -127,6 +127,17 @@ async def test_a_judge_without_memory_accuses_nobody(run_factory):
     assert verdicts == {"INCONCLUSIVE"}
 
 
+def computing(failing):
+    """Let each computation of dan's go through `failing`, which may find no memory."""
+
+    def wrap(one, ports):
+        if one.name != "dan":
+            return ports
+        return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, one, ports)))
+
+    return wrap
+
+
 async def test_weights_that_cannot_be_saved_cost_no_round(run_factory):
     """Audits of these rounds miss them; the round itself needs no file."""
 
@@ -136,13 +147,8 @@ async def test_weights_that_cannot_be_saved_cost_no_round(run_factory):
             of_numpy()
         return await ports.runtime.compute(function, *args, **named)
 
-    def wrap(one, ports):
-        if one.name != "dan":
-            return ports
-        return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, one, ports)))
-
     run = await run_factory.create(5, **NO_AUDITS)
-    run.wrap = wrap
+    run.wrap = computing(failing)
     await start_members(run, ["ada", "bob", "dan"])
     await run.finish()
     await assert_finished(run)
@@ -168,13 +174,8 @@ async def test_a_momentum_that_finds_no_memory_is_made_at_a_later_look(run_facto
                 of_torch()
         return await ports.runtime.compute(function, *args, **named)
 
-    def wrap(one, ports):
-        if one.name != "dan":
-            return ports
-        return replace(ports, runtime=Wrapped(ports.runtime, compute=partial(failing, one, ports)))
-
     run = await run_factory.create(4, **NO_AUDITS)
-    run.wrap = wrap
+    run.wrap = computing(failing)
     await start_members(run, ["ada", "bob", "dan"])
     await run.finish()
     await assert_finished(run)

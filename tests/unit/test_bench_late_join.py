@@ -1,22 +1,12 @@
 """The benchmark of a late join plays the model that its options name."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from support.scripts import script
 
-SCRIPT = Path(__file__).parents[2] / "scripts/bench/late_join.py"
 WIDE = {"hidden_size": 64, "intermediate_size": 256}
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("late_join", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-late_join = load()
+late_join = script("bench/late_join.py")
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,14 @@
 """The check of the tests finds values without names, and tests that import each other."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from support.scripts import script
 
 ROOT = Path(__file__).parents[2]
 
 
-def load():
-    script = ROOT / "scripts/check_tests.py"
-    spec = importlib.util.spec_from_file_location("check_tests", script)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-check = load()
+check = script("check_tests.py")
 
 
 @pytest.mark.parametrize(

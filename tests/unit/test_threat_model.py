@@ -1,9 +1,9 @@
 """The check that keeps docs/threat-model.md and the tests together finds every way to part."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
+from support.scripts import script
 
 ROOT = Path(__file__).parents[2]
 STORY = '''
@@ -13,15 +13,7 @@ def test_a_thief_is_caught():
 GOOD = "adversarial/test_thief.py::test_a_thief_is_caught"
 
 
-def load():
-    script = ROOT / "scripts/check_threat_model.py"
-    spec = importlib.util.spec_from_file_location("check_threat_model", script)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-check = load()
+check = script("check_threat_model.py")
 
 
 def row(cell, name="T01"):
