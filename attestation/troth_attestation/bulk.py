@@ -19,7 +19,8 @@ from troth_coordinator.rules.ids import Digest
 LEAVES_PER_TASK: Final = 64
 """Leaves that one thread hashes at a time: passing single ones costs as much as hashing."""
 
-_LEAF_KEY: Final = hashlib.sha256(b"troth:leaf").digest()
+LEAF_KEY: Final = hashlib.sha256(b"troth:leaf").digest()
+"""The key of the leaves of tensors and residuals."""
 
 
 def keyed_hash(key: bytes, data: Leaf) -> Digest:
@@ -29,7 +30,7 @@ def keyed_hash(key: bytes, data: Leaf) -> Digest:
 
 def leaf_hash(leaf: Leaf) -> Digest:
     """Return the hash of a leaf of a tensor or a residual: BLAKE3, key SHA-256("troth:leaf")."""
-    return keyed_hash(_LEAF_KEY, leaf)
+    return keyed_hash(LEAF_KEY, leaf)
 
 
 def leaf_hashes(leaves: Iterable[Leaf], executor: Executor | None = None) -> list[Digest]:
@@ -49,7 +50,7 @@ def leaf_hashes(leaves: Iterable[Leaf], executor: Executor | None = None) -> lis
 
 def _in_turn(leaves: Iterable[Leaf]) -> list[Digest]:
     # One hasher for all of them: making one takes as long as hashing 3 KiB.
-    hasher = blake3(key=_LEAF_KEY)
+    hasher = blake3(key=LEAF_KEY)
     hashes = []
     for leaf in leaves:
         hasher.reset()

@@ -11,7 +11,7 @@ chunks. So the hashes of all pieces give the state root, and each piece can be c
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -154,16 +154,23 @@ def pieces_of(
     """
     names = in_order(tensors)
     every = (chunk for name in names for chunk in _chunks(name, tensors[name]))
-    hashes = iter(bulk.leaf_hashes(every, executor))
+    hashes = bulk.leaf_hashes(every, executor)
+    return pieces_over(hashes, {name: tensors[name].shape for name in names}, state)
+
+
+def pieces_over(
+    hashes: Iterable[Digest], shapes: Mapping[str, Shape], state: StateName
+) -> PieceList:
+    """Return the piece list over the leaf hashes of all tensors, which come in canonical order."""
+    source = iter(hashes)
 
     def of(name: str) -> TensorPieces:
-        shape = tensors[name].shape
-        own = list(islice(hashes, -(-tensor_bytes(shape) // CHUNK_BYTES)))
+        own = list(islice(source, -(-tensor_bytes(shapes[name]) // CHUNK_BYTES)))
         cut = range(0, len(own), PIECE_CHUNKS)
         folded = tuple(merkle.top_of(own[at : at + PIECE_CHUNKS]) for at in cut)
-        return TensorPieces(name, shape, folded)
+        return TensorPieces(name, shapes[name], folded)
 
-    return PieceList(state, tuple(of(name) for name in names))
+    return PieceList(state, tuple(of(name) for name in in_order(shapes)))
 
 
 def piece_hash(data: merkle.Leaf) -> Digest:

@@ -6,7 +6,8 @@ libraries take. Sequences are short, so that activations weigh nothing.
 Never: a chain or a socket, nor a claim; those go to docs/results.md.
 Next: `client/troth_client/state/replica.py` and `residual_state.py`, which hold the copies.
 
-Each figure comes from a process of its own. Linux: it reads /proc.
+Each figure comes from a process of its own. Linux: it reads /proc. With `--device cuda` it is the
+memory that torch has allocated on the card; the host's is not shown then.
 """
 
 import argparse
@@ -26,13 +27,13 @@ import torch
 from numpy.typing import NDArray
 
 from troth_attestation.signs import Signs
-from troth_client.audit.recompute import recompute
+from troth_client.audit.recompute import own_gradient
 from troth_client.compression import codec
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.known_answer import choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.model.device import CPU
+from troth_client.model.device import CPU, Device, choose_device
 from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.weights import build, weight_views
@@ -92,21 +93,28 @@ class Participant:
     residual: ResidualState | None
     archive: ResidualArchive
     openings: OpeningsStore
+    device: Device
 
     @classmethod
     def of(
-        cls, config: RunConfig, folder: Path, role: str, keep: int = KEEP, past: int = PAST
+        cls,
+        config: RunConfig,
+        folder: Path,
+        role: str,
+        keep: int = KEEP,
+        past: int = PAST,
+        device: Device = CPU,
     ) -> "Participant":
         """Return one at the start of a run; `past` bytes of each kind of past stay in memory."""
         store = Store(folder, Identity(bytes(32), bytes(32), config.config_hash()), print)
-        model = build(config.model, initial_weights(bytes(32), config.model))
+        model = build(config.model, initial_weights(bytes(32), config.model), device.torch)
         views = weight_views(model)
         layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in views.items()})
-        path = choose_path("cpu", num_tiles=layout.num_tiles)
+        path = choose_path(device.torch, num_tiles=layout.num_tiles)
         hashers = ThreadPoolExecutor(2)
         replica = Replica(config, views, path, PastStates(keep, store, past), hashers)
         undo = Undo(keep, config.demo.k, store.load_residual)
-        residual = ResidualState(Residual.of(config), layout.num_tiles, undo)
+        residual = ResidualState(Residual.of(config), layout.num_tiles, undo, path)
         archive = ResidualArchive(store, Keeping(keep, RING, past))
         found = cls(
             config,
@@ -116,6 +124,7 @@ class Participant:
             residual if role == "trainer" else None,
             archive,
             OpeningsStore(folder / "openings", store.room),
+            device,
         )
         found.save()
         return found
@@ -150,7 +159,7 @@ class Participant:
         if role == "witness":
             kept = KeptWeights(self.store, self.config.config_hash())
             saved = kept.load(replica.round, replica.root())
-            recompute(self.config, saved.tensors, batch)
+            own_gradient(self.config, saved.tensors, batch, self.device)
 
     def produce(self, residual: ResidualState, batch: Batch) -> tuple[VerifiedPayload, bytes]:
         """Make, store and decode our payload of the replica's round."""
@@ -170,7 +179,7 @@ class Participant:
         return HonestWork(
             self.config,
             self.model,
-            CPU,
+            self.device,
             self.replica.layout,
             residual,
             self.archive,
@@ -184,29 +193,29 @@ class Participant:
         self.archive.tidy(round_, residual.origins())
 
 
-def measure(role: str, size: str, rounds: int) -> tuple[int, float, float]:
+def measure(role: str, size: str, rounds: int, device: Device) -> tuple[int, float, float]:
     """Return the parameters, and the held and the peak bytes a parameter, of this process."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-        play(config_of(*SIZES["7.7"]), Path(folder) / "warm", role, 1)
+        play(config_of(*SIZES["7.7"]), Path(folder) / "warm", role, 1, device)
         trim()
-        base = resident()
+        base = held(device)
         config = config_of(*SIZES[size])
-        one = play(config, Path(folder) / "run", role, rounds)
-        peak = high() - base
+        one = play(config, Path(folder) / "run", role, rounds, device)
+        peak = high(device) - base
         trim()
         count = one.replica.layout.num_parameters
-        return count, (resident() - base) / count, peak / count
+        return count, (held(device) - base) / count, peak / count
 
 
-def play(config: RunConfig, folder: Path, role: str, rounds: int) -> Participant:
+def play(config: RunConfig, folder: Path, role: str, rounds: int, device: Device) -> Participant:
     """Take part for some rounds; the high-water mark begins with the second one."""
-    one = Participant.of(config, folder, role)
+    one = Participant.of(config, folder, role, device=device)
     batch = np.arange(TOKENS + 1, dtype=np.int64)[None]
     other = drawn(one.replica.layout.num_tiles, config.demo.k)
     for number in range(rounds):
         if number == 1:
             trim()
-            Path("/proc/self/clear_refs").write_text("5")
+            begin(device)
         one.round(other, role, batch)
     return one
 
@@ -225,13 +234,25 @@ def trim() -> None:
     ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def resident() -> int:
+def begin(device: Device) -> None:
+    """Set the high-water mark back."""
+    if device.torch.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device.torch)
+    else:
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def held(device: Device) -> int:
     """Return the bytes of this process in memory."""
+    if device.torch.type == "cuda":
+        return torch.cuda.memory_allocated(device.torch)
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def high() -> int:
+def high(device: Device) -> int:
     """Return the most bytes since the mark was set back."""
+    if device.torch.type == "cuda":
+        return torch.cuda.max_memory_allocated(device.torch)
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = [line for line in lines if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024
@@ -244,19 +265,22 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=[*SIZES], choices=[*SIZES])
     parser.add_argument("--roles", nargs="+", default=[*ROLES], choices=ROLES)
     parser.add_argument("--one", nargs=2, metavar=("ROLE", "SIZE"), help=argparse.SUPPRESS)
+    parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
     if arguments.one:
         torch.set_num_threads(1)
-        count, held, peak = measure(*arguments.one, arguments.rounds)
-        cells = f"{held:.1f} | {peak:.1f} | {held / 4:.1f} | {peak / 4:.1f}"
+        device = choose_device(arguments.device)
+        count, rest, peak = measure(*arguments.one, arguments.rounds, device)
+        cells = f"{rest:.1f} | {peak:.1f} | {rest / 4:.1f} | {peak / 4:.1f}"
         print(f"| {arguments.one[0]} | {count / 1e6:.1f} M | {cells} |", flush=True)
         return
     print("| role | parameters | held, B a parameter | peak | held, copies | peak, copies |")
     print("|---|---:|---:|---:|---:|---:|", flush=True)
     for role in arguments.roles:
         for size in arguments.sizes:
-            command = [sys.executable, __file__, "--rounds", str(arguments.rounds), "--one"]
-            subprocess.run([*command, role, size], check=True)
+            command = [sys.executable, __file__, "--rounds", str(arguments.rounds)]
+            command += ["--device", arguments.device, "--one", role, size]
+            subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

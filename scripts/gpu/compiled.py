@@ -11,6 +11,7 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from troth_client.compression.kernels import gpu_apply, gpu_encode
+from troth_client.compression.kernels import gpu_apply, gpu_encode, gpu_hash
 from troth_client.compression.kernels.gpu_compiler import OPTIONS
 
 THREADS = 32 * int(OPTIONS["num_warps"])
@@ -60,6 +61,8 @@ def main() -> None:
         for k in arguments.k:
             is_right &= show(f"encode k={k}", arch, encode(k), TRANSFORM)
         is_right &= show("apply", arch, apply(), 0)
+        is_right &= show("hash chunks", arch, hashing(gpu_hash.hash_chunks, 64), 0)
+        is_right &= show("hash pairs", arch, hashing(gpu_hash.hash_pairs, False), 0)
     if not is_right:
         raise SystemExit("a product is fused with a sum where each must round alone")
 
@@ -92,14 +95,23 @@ def apply() -> triton.compiler.CompiledKernel:
     )
 
 
+def hashing(kernel: triton.JITFunction, constant: int | bool) -> triton.compiler.CompiledKernel:
+    """Compile the hashing of one level of leaves."""
+    words = torch.empty(1, dtype=torch.int32)
+    level = gpu_hash.Level(words, 7)
+    return _compiled(kernel, level, words, words, constant, options=gpu_hash.HASH_OPTIONS)
+
+
 def cut() -> gpu_encode.Cut:
     """Return a matrix whose sizes are not divisible by anything."""
     return gpu_encode.Cut(201, 131, 131, 1, 7)
 
 
-def _compiled(kernel: triton.JITFunction, *arguments: object) -> triton.compiler.CompiledKernel:
+def _compiled(
+    kernel: triton.JITFunction, *arguments: object, options: Mapping[str, object] = OPTIONS
+) -> triton.compiler.CompiledKernel:
     kernel.device_caches.clear()  # one device stands for several architectures
-    return kernel.warmup(*arguments, grid=(1,), **OPTIONS)
+    return kernel.warmup(*arguments, grid=(1,), **options)
 
 
 def show(name: str, arch: int, made: triton.compiler.CompiledKernel, fused: int) -> bool:

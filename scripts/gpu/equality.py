@@ -17,7 +17,11 @@ import torch
 from torch import Tensor
 
 from troth_attestation.agreement import groups, least_agreement
+from troth_attestation.bulk import leaf_hashes
 from troth_attestation.measure import scale_of
+from troth_attestation.merkle import cut
+from troth_attestation.pieces import CHUNK_BYTES, bytes_of
+from troth_attestation.sizes import TILE_BYTES
 from troth_attestation.sketch import sketch
 from troth_attestation.state import residual_root, residual_root_of_parts
 from troth_attestation.verdict import VerdictKind
@@ -222,6 +226,20 @@ def refused(way: Way, case: Case) -> Answer:
     return True, "nan, inf, -inf"
 
 
+def same_hashes(way: Way, case: Case) -> Answer:
+    """Compare the leaf hashes that the device makes of weights and of u with the host's."""
+    if not way.path.hashes_leaves:
+        return True, "the processor hashes"
+    u = torch.randn(100, 64, 64)
+    for leaf_bytes, given in ((CHUNK_BYTES, [*case.tensors(9).values()]), (TILE_BYTES, [u])):
+        there = way.path.leaf_hashes([one.to(way.device) for one in given], leaf_bytes)
+        arrays = [bytes_of("asked", one.numpy()) for one in given]
+        here = leaf_hashes(leaf for one in arrays for leaf in cut(one, leaf_bytes))
+        if there != here:
+            return False, f"leaves of {leaf_bytes} bytes"
+    return True, "leaves of weights and of u"
+
+
 def of_the_device(device: torch.device) -> list[tuple[str, Answer]]:
     """Return what holds for the device as such: roots of what leaves it, and the judge."""
     u = torch.randn(100, 64, 64)
@@ -264,6 +282,7 @@ QUESTIONS: dict[str, Callable[[Way, Case], Answer]] = {
     "payload near the processor's": near_payload,
     "weights after a step, to the bit": same_weights,
     "NaN and infinities": refused,
+    "leaf hashes": same_hashes,
 }
 
 

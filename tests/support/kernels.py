@@ -5,7 +5,7 @@ kernels that are broken.
 Never: knows how a kind computes. Next: the tests of each kind in `tests/unit/compression`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from support import reference
+from troth_attestation import bulk, merkle
+from troth_attestation.pieces import bytes_of
 from troth_client.compression import apply, known_answer
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.encoder import Encoder
@@ -25,6 +27,7 @@ from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
+from troth_coordinator.rules.ids import Digest
 
 CPU = torch.device("cpu")
 TORCH = known_answer.choose_path("cpu")
@@ -82,6 +85,12 @@ def payload(seed: int, tiles: int, k: int, absent: set[int] | tuple[()] = ()) ->
     u = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(seed))
     u[list(absent)] = 0
     return decode(encode(select(u, k)), tiles, k)
+
+
+def hashed_here(given: Iterable[Tensor], leaf_bytes: int) -> list[Digest]:
+    """Return the leaf hashes of tensors of the processor, one tensor after another, by the host."""
+    arrays = [bytes_of("asked", one.contiguous().numpy()) for one in given]
+    return bulk.leaf_hashes(leaf for one in arrays for leaf in merkle.cut(one, leaf_bytes))
 
 
 def bits(tensor: Tensor) -> list[int]:

@@ -7,7 +7,7 @@ Random gradients are no worse than real ones here: no part takes longer or short
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from troth_client.audit.device_gradient import gradient_of
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.dct import dct2
-from troth_client.compression.host import HostArrays, host_array
+from troth_client.compression.host import Float32, host_array
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
@@ -40,6 +40,7 @@ from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
 
 OURS, RELEASED, SHA256 = "troth", "released DeMo", "SHA-256"
+COPIED = "copied to the processor"
 ADAMW, ALL_REDUCE = "AdamW", "dense all-reduce"
 KEPT = "encode, kept for audits"
 _STRIDE = 1_009
@@ -102,8 +103,9 @@ class Bench:
         yield from self._step()
         yield self._timed("payload, write", {OURS: self._write})
         yield self._timed("payload, read", {OURS: self._read})
-        yield self._timed("state root", self._roots(self._weights_bytes(), CHUNK_BYTES))
-        yield self._timed("residual root", self._roots([memoryview(self._u.data)], TILE_BYTES))
+        weights, u = list(self._draw(1).values()), torch.from_numpy(self._u)
+        yield self._timed("state root", self._roots(weights, CHUNK_BYTES))
+        yield self._timed("residual root", self._roots([u.to(self._path.device)], TILE_BYTES))
         yield self._timed("judge", {OURS: self._judge()})
         yield self._timed("sketch", {OURS: self._sketch()})
 
@@ -187,16 +189,27 @@ class Bench:
     def _read(self) -> codec.VerifiedPayload:
         return codec.decode(self._payload, self._layout.num_tiles, self._plan.k)
 
-    def _weights_bytes(self) -> list[memoryview]:
-        return [bytes_of(n, w) for n, w in HostArrays(self._draw(1)).items()]
+    def _roots(self, tensors: Sequence[torch.Tensor], length: int) -> dict[str, Way]:
+        """Hash all leaves and the tree above them as a participant does, and as version 2 did."""
+        held = [host_array(tensor) for tensor in tensors]
 
-    def _roots(self, tensors: list[memoryview], length: int) -> dict[str, Way]:
-        """Hash all leaves and the tree above them, by BLAKE3 and as version 2 did."""
-        leaves = [leaf for one in tensors for leaf in merkle.cut(one.cast("B"), length)]
-        return {
-            OURS: lambda: merkle.root_of(leaf_hashes(leaves)),
-            SHA256: lambda: merkle.root_of([_sha256(leaf) for leaf in leaves]),
-        }
+        def ours() -> None:
+            found = self._path.leaf_hashes(tensors, length)
+            if found is None:
+                copied()
+            else:
+                merkle.root_of(found)
+
+        def copied() -> None:
+            merkle.root_of(leaf_hashes(_leaves(map(host_array, tensors), length)))
+
+        def by_sha256() -> None:
+            merkle.root_of([_sha256(leaf) for leaf in _leaves(held, length)])
+
+        ways: dict[str, Way] = {OURS: ours, SHA256: by_sha256}
+        if self._path.hashes_leaves:
+            ways[COPIED] = copied
+        return ways
 
     def _coefficients(self) -> torch.Tensor:
         return dct2(self._layout.to_tiles(self._gradient), in_place=True)
@@ -231,6 +244,11 @@ class Bench:
         shapes = self._layout.shapes.items()
         drawn = {n: source.standard_normal(s, np.float32) * np.float32(0.01) for n, s in shapes}
         return {n: torch.from_numpy(array).to(self._plan.device) for n, array in drawn.items()}
+
+
+def _leaves(arrays: Iterable[Float32], length: int) -> Iterator[memoryview]:
+    for array in arrays:
+        yield from merkle.cut(bytes_of("measured", array), length)
 
 
 def _sha256(leaf: merkle.Leaf) -> Digest:

@@ -11,7 +11,7 @@ tests the largest value that they can reach.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,6 +29,7 @@ from troth_client.compression.kernels.check import wrong_encode
 from troth_client.compression.kernels.choice import find_kernels
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
+from troth_coordinator.rules.ids import Digest
 
 MAX_BLOCK_TILES = 1024
 _CPU_BLOCK_TILES = 64
@@ -87,7 +88,7 @@ class ApplyPath:
     reason: why it is not fp64 on the device that was asked for, or "".
 
     kernels: compiled ones that do the same on this device; None where torch does it.
-    note: why there are none on a device that was asked for them, or "".
+    note: why there are none on a device that was asked for them, or what they leave, or "".
     """
 
     __slots__ = ("device", "dtype", "kernels", "note", "reason")
@@ -119,6 +120,21 @@ class ApplyPath:
     def encoder(self, layout: TileLayout, rule: Residual, k: int) -> Encoder:
         """Return the encoder whose momentum lives where payloads are applied."""
         return Encoder(layout, rule, k, self.kernels, self.device)
+
+    def leaf_hashes(self, tensors: Sequence[Tensor], leaf_bytes: int) -> list[Digest] | None:
+        """Return the leaf hashes of tensors that their device hashes; None where the host has to.
+
+        Leaves of one tensor after another, as `troth_attestation.bulk` cuts and hashes them.
+        """
+        kernels = self.kernels
+        if kernels is None or kernels.leaf_hashes is None or not kernels.take(tensors):
+            return None
+        return kernels.leaf_hashes(tensors, leaf_bytes)
+
+    @property
+    def hashes_leaves(self) -> bool:
+        """Whether the device hashes leaves."""
+        return self.kernels is not None and self.kernels.leaf_hashes is not None
 
     def __repr__(self) -> str:
         return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"

@@ -244,7 +244,7 @@ def _round_state(
         config=config,
         data=resources.data,
         replica=replica,
-        residual=ResidualState(rule, layout.num_tiles, undo, path.device),
+        residual=ResidualState(rule, layout.num_tiles, undo, path),
         archive=ResidualArchive(ports.store, Keeping(keep, ring, resources.past_bytes)),
         store=ports.store,
         states=StateStore(ports.store, damaged),

@@ -11,7 +11,14 @@ from concurrent.futures import Executor
 import torch
 from torch import Tensor
 
-from troth_attestation.pieces import PieceList, StateName, pieces_of
+from troth_attestation.pieces import (
+    CHUNK_BYTES,
+    PieceList,
+    StateName,
+    in_order,
+    pieces_of,
+    pieces_over,
+)
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.compression.host import Float32, HostArrays
@@ -185,9 +192,15 @@ class Replica:
         pieces = self._pieces
         if pieces is None:
             state = StateName(self.round, self.cursor, self.config.config_hash())
-            pieces = pieces_of(arrays, state, self._hashers)
+            pieces = self._hashed_in_place(state) or pieces_of(arrays, state, self._hashers)
             self._know(pieces)
         return pieces
+
+    def _hashed_in_place(self, state: StateName) -> PieceList | None:
+        """Return the pieces of weights that their device hashes; None where the host has to."""
+        tensors = [self.weights[name] for name in in_order(self.weights)]
+        hashes = self.path.leaf_hashes(tensors, CHUNK_BYTES)
+        return None if hashes is None else pieces_over(hashes, self.layout.shapes, state)
 
     def _know(self, pieces: PieceList | None) -> None:
         """Take these as the pieces of the weights; None where they are not hashed yet."""

@@ -12,7 +12,6 @@ our own inclusion changed, `rewind` comes first.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import torch
@@ -21,16 +20,19 @@ from torch import Tensor
 from troth_attestation.pieces import Float32
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
-from troth_attestation.sizes import TILE_SIDE
-from troth_attestation.state import residual_root_of_parts, zero_residual_root
+from troth_attestation.sizes import TILE_BYTES, TILE_SIDE
+from troth_attestation.state import (
+    residual_root_of_parts,
+    residual_root_over,
+    zero_residual_root,
+)
 from troth_client.compression.host import HostCopy, host_array
 from troth_client.compression.kernels.base import Encoded
+from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
-
-_PROCESSOR: Final = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Momentum:
 class Proposal:
     """u of a round that is not settled yet, its top k, the sent part of that, and its root.
 
-    `copied` is u as it left its device to be hashed, where that was done here.
+    `copied` is u as it left its device to be hashed, where the host hashed it.
     """
 
     round: RoundIndex
@@ -60,7 +62,7 @@ class Proposal:
     copied: HostCopy | None = None
 
     def on_host(self) -> Float32:
-        """Return u on the host; copies one that was not hashed here, or was replaced since."""
+        """Return u on the host; copies one that its device hashed, or that was replaced since."""
         copied = self.copied
         return host_array(self.u) if copied is None or copied.of is not self.u else copied.array
 
@@ -93,15 +95,13 @@ class _Before:
 class ResidualState:
     """M of one trainer, with the way back over settled rounds.
 
-    M and u stay on `device`; u leaves it once a round, to be hashed and stored. An error, memory
+    M and u stay on the device of `path`; u leaves it once a round, to be stored. An error, memory
     that does not suffice say, leaves all as it was before, so that every step can be repeated.
     """
 
-    def __init__(
-        self, rule: Residual, num_tiles: int, undo: Undo, device: torch.device = _PROCESSOR
-    ) -> None:
+    def __init__(self, rule: Residual, num_tiles: int, undo: Undo, path: ApplyPath) -> None:
         self._rule = rule
-        self._device = device
+        self._path = path
         # Zero is stored, and never computed with: see `carried`. NumPy's zeros take no memory
         # before somebody writes into them; PyTorch's do.
         zero = torch.from_numpy(np.zeros((num_tiles, TILE_SIDE, TILE_SIDE), np.float32))
@@ -145,8 +145,7 @@ class ResidualState:
 
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
         """Return the proposal of a gradient that was encoded on what `carried` returns."""
-        copied = HostCopy(encoded.u)
-        root = residual_root_of_parts(copied.parts())
+        root, copied = self._rooted(encoded.u)
         sent = encoded.top.signs(encoded.is_sent)
         self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root, copied)
         return self.proposal
@@ -223,8 +222,16 @@ class ResidualState:
         sent = top.signs(self._rule.is_sent(moved))
         self.proposal = Proposal(round_, moved.u, top, sent, Digest(entry.root_after))
 
+    def _rooted(self, u: Tensor) -> tuple[Digest, HostCopy | None]:
+        """Return the root of u, and u on the host where the root had to be made there."""
+        hashes = self._path.leaf_hashes([u], TILE_BYTES)
+        if hashes is not None:
+            return residual_root_over(hashes), None
+        copied = HostCopy(u)
+        return residual_root_of_parts(copied.parts()), copied
+
     def _here(self, stored: Float32) -> Tensor:
-        return torch.from_numpy(stored.copy()).to(self._device)
+        return torch.from_numpy(stored.copy()).to(self._path.device)
 
     def _is_ahead_of(self, round_: RoundIndex) -> bool:
         """Whether M is that of a later round already: weights are replayed after a restart."""
@@ -262,6 +269,6 @@ class ResidualState:
         return Momentum(matrix, before.previous, before.root)
 
     def _adopted(self, proposal: Proposal, *, in_place: bool = False) -> Momentum:
-        u = proposal.u.to(self._device)
+        u = proposal.u.to(self._path.device)
         matrix = self._rule.after_included(u, proposal.top, in_place=in_place)
         return Momentum(matrix, proposal.round, proposal.root)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from support.kernels import TORCH
 from support.proposals import proposed
 
 from troth_attestation.state import residual_root
@@ -26,7 +27,7 @@ def coefficients():
 
 def test_a_proposal_names_the_root_of_its_u(coefficients):
     rule = Residual.of(RunConfig())
-    state = ResidualState(rule, NUM_TILES, UNDO)
+    state = ResidualState(rule, NUM_TILES, UNDO, TORCH)
     state.begin(NONE)
     proposal = proposed(state, rule, 0, coefficients, K)
     assert proposal.root == residual_root(proposal.u.numpy())
@@ -35,7 +36,7 @@ def test_a_proposal_names_the_root_of_its_u(coefficients):
 @pytest.mark.parametrize("is_free", [False, True])
 def test_u_changes_only_where_nobody_else_holds_it(coefficients, is_free):
     rule = Residual(999_000, 500_000)
-    state = ResidualState(rule, NUM_TILES, UNDO)
+    state = ResidualState(rule, NUM_TILES, UNDO, TORCH)
     state.begin(NONE)
     proposal = proposed(state, rule, 0, coefficients, K)
     before = proposal.u.clone()
@@ -45,7 +46,7 @@ def test_u_changes_only_where_nobody_else_holds_it(coefficients, is_free):
 
 
 def test_the_zero_root_is_that_of_zero_tiles():
-    state = ResidualState(Residual.of(RunConfig()), NUM_TILES, UNDO)
+    state = ResidualState(Residual.of(RunConfig()), NUM_TILES, UNDO, TORCH)
     zero = torch.zeros(NUM_TILES, 64, 64)
     assert state.zero_root == state.begin(NONE).root == residual_root(zero.numpy())
 
@@ -70,7 +71,7 @@ def short(monkeypatch):
 
 @pytest.mark.parametrize("is_free", [False, True])
 def test_a_round_that_found_no_memory_is_settled_the_next_time(coefficients, short, is_free):
-    state = ResidualState(RULE, NUM_TILES, UNDO)
+    state = ResidualState(RULE, NUM_TILES, UNDO, TORCH)
     proposal = proposed(state, RULE, 0, coefficients, K)
     short()
     with pytest.raises(MemoryError):
@@ -85,7 +86,7 @@ def test_a_round_that_found_no_memory_is_settled_the_next_time(coefficients, sho
 
 
 def test_a_proposal_of_a_stopped_process_waits_for_memory(coefficients, short):
-    state = ResidualState(RULE, NUM_TILES, UNDO)
+    state = ResidualState(RULE, NUM_TILES, UNDO, TORCH)
     proposal = proposed(state, RULE, 0, coefficients, K)
     short()
     with pytest.raises(MemoryError):
@@ -103,7 +104,7 @@ def test_a_way_back_that_found_no_memory_is_gone_the_next_time(coefficients):
             raise MemoryError("none for the file")
         return entries[round_]
 
-    state = ResidualState(RULE, NUM_TILES, Undo(4, K, load))
+    state = ResidualState(RULE, NUM_TILES, Undo(4, K, load), TORCH)
     for round_ in (0, 1, 2):
         proposal = proposed(state, RULE, round_, coefficients, K)
         entries[round_] = state.entry()
@@ -135,7 +136,7 @@ class Played:
             self.roots.append(proposal.root)
 
     def fresh(self):
-        return ResidualState(RULE, NUM_TILES, Undo(4, K, self.load))
+        return ResidualState(RULE, NUM_TILES, Undo(4, K, self.load), TORCH)
 
     def load(self, round_):
         self.num_reads += 1
@@ -197,7 +198,7 @@ def test_a_way_back_over_rounds_without_us_reads_nothing(played):
 
 @pytest.mark.parametrize("is_settled", [False, True])
 def test_u_of_a_round_is_held_no_longer_than_its_proposal(coefficients, is_settled):
-    state = ResidualState(RULE, NUM_TILES, UNDO)
+    state = ResidualState(RULE, NUM_TILES, UNDO, TORCH)
     u = weakref.ref(proposed(state, RULE, 0, coefficients, K).u)
     if is_settled:
         state.settle(0, None)
@@ -209,7 +210,7 @@ def test_u_of_a_round_is_held_no_longer_than_its_proposal(coefficients, is_settl
 
 def test_no_momentum_of_a_past_round_is_held(coefficients):
     """The disk has each u: the way back takes no memory, of a GPU least of all."""
-    state = ResidualState(RULE, NUM_TILES, Undo(4, K, lambda _round: None))
+    state = ResidualState(RULE, NUM_TILES, Undo(4, K, lambda _round: None), TORCH)
     for round_ in (0, 1):
         past = weakref.ref(state.momentum.matrix)
         state.settle(round_, proposed(state, RULE, round_, coefficients, K).root)
@@ -219,7 +220,7 @@ def test_no_momentum_of_a_past_round_is_held(coefficients):
 
 def test_u_is_stored_as_it_was_replaced(coefficients):
     """A cheat puts another u in place of the hashed one."""
-    state = ResidualState(RULE, NUM_TILES, UNDO)
+    state = ResidualState(RULE, NUM_TILES, UNDO, TORCH)
     proposal = proposed(state, RULE, 0, coefficients, K)
     other = torch.ones_like(proposal.u)
     state.proposal = replace(proposal, u=other)

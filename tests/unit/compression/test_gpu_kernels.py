@@ -23,6 +23,7 @@ from support.kernels import (
     deaf_to_signs_of_zeros,
     encoding_is_that_of_torch,
     greedy,
+    hashed_here,
     moved,
     one_bit_off,
     path_with,
@@ -31,11 +32,14 @@ from support.kernels import (
     too_many_signs_go_through_torch,
     values_that_are_not_finite_are_refused,
 )
+from triton.compiler.errors import CompilationError
 
+from troth_attestation.pieces import CHUNK_BYTES
+from troth_attestation.sizes import TILE_BYTES
 from troth_client.compression.basis import float_basis, integer_basis
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import NonFiniteError
-from troth_client.compression.kernels import choice, gpu_apply
+from troth_client.compression.kernels import choice, gpu_apply, gpu_leaves
 from troth_client.compression.kernels.base import MAX_ERROR
 from troth_client.compression.kernels.check import wrong_answer
 from troth_client.compression.tiles import TileLayout
@@ -134,6 +138,66 @@ UNFINISHED = pytest.mark.long(reason="another broken choice; numpy interprets th
 def test_broken_kernels_are_found_out(kernels, part, breaks, cause):
     broken = replace(kernels, **{part: breaks(getattr(kernels, part))})
     assert cause in wrong_answer(broken, HARD[:6], (A, B), DEVICE)
+
+
+SIZES = {
+    "whole": (2 * 4096,),
+    "ends": (2 * 4096 + 1, 5, 4096),
+    "short": (1, 4095),
+    "many": (4096 * 33 + 7, 4096 * 9),
+}
+SLOW = pytest.mark.long(reason="numpy takes four seconds for each 128 KiB that it hashes")
+
+
+@pytest.mark.parametrize(
+    ("leaf_bytes", "sizes"),
+    [
+        (TILE_BYTES, "whole"),
+        (TILE_BYTES, "short"),
+        pytest.param(TILE_BYTES, "ends", marks=SLOW),
+        pytest.param(TILE_BYTES, "many", marks=SLOW),
+        pytest.param(CHUNK_BYTES, "many", marks=SLOW),
+    ],
+)
+def test_leaf_hashes_are_those_of_the_host(leaf_bytes, sizes):
+    draw = torch.Generator().manual_seed(1)
+    given = [torch.randn(size, generator=draw) for size in SIZES[sizes]]
+    found = gpu_leaves.leaf_hashes([one.to(DEVICE) for one in given], leaf_bytes)
+    assert found == hashed_here(given, leaf_bytes)
+
+
+@SLOW
+def test_leaves_of_a_tensor_that_is_not_contiguous_are_those_of_its_values():
+    given = torch.randn(64, 128, generator=torch.Generator().manual_seed(2)).T
+    there = given.T.contiguous().to(DEVICE).T
+    assert not there.is_contiguous()
+    assert gpu_leaves.leaf_hashes([there], TILE_BYTES) == hashed_here([given], TILE_BYTES)
+
+
+def test_wrong_leaf_hashes_leave_the_host_and_a_note(monkeypatch):
+    def one_off(tensors, leaf_bytes):
+        return hashed_here([one.cpu() for one in tensors], leaf_bytes)[::-1]
+
+    monkeypatch.setattr(choice, "wrong_answer", lambda *_asked: "")
+    monkeypatch.setattr(gpu_leaves, "leaf_hashes", one_off)
+    found, note = choice.find_triton(DEVICE, HARD[:6], (A, B))
+    assert found is not None
+    assert found.leaf_hashes is None
+    assert (
+        note == "the processor hashes weights and momentum: other hashes of leaves of 16384 bytes"
+    )
+
+
+def test_leaf_hashes_that_do_not_compile_leave_the_host_and_a_note(monkeypatch):
+    def refused(*_asked):
+        raise CompilationError(None, None, "no such operation")
+
+    monkeypatch.setattr(choice, "wrong_answer", lambda *_asked: "")
+    monkeypatch.setattr(gpu_leaves, "leaf_hashes", refused)
+    found, note = choice.find_triton(DEVICE, HARD[:6], (A, B))
+    assert found is not None
+    assert found.leaf_hashes is None
+    assert "no such operation" in note
 
 
 def test_without_triton_torch_does_it_and_the_note_says_why(monkeypatch):

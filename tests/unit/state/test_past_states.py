@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.kernels import TORCH
 from support.proposals import proposed
 
 from troth_client.compression.residual import Residual
@@ -157,7 +158,7 @@ RULE = Residual.of(RunConfig())
 
 
 def residual_state(store):
-    return ResidualState(RULE, TILES, Undo(KEEP, K, store.load_residual))
+    return ResidualState(RULE, TILES, Undo(KEEP, K, store.load_residual), TORCH)
 
 
 def propose(state, store, round_):

@@ -53,7 +53,7 @@ def trainer(tmp_path):
             config=CONFIG,
             data=TOKENS,
             replica=replica,
-            residual=ResidualState(Residual.of(CONFIG), replica.layout.num_tiles, undo),
+            residual=ResidualState(Residual.of(CONFIG), replica.layout.num_tiles, undo, path),
             archive=ResidualArchive(store, Keeping(PARAMS.keep_rounds, PARAMS.ring)),
             store=store,
             states=StateStore(store, pytest.fail),

@@ -14,6 +14,7 @@ from troth_attestation.selection import TopK
 from troth_attestation.signs import Bools, Signs
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
+from troth_coordinator.rules.ids import Digest
 
 MAX_FIELDS = 4096
 """Signs on one tile that can come together: 64 payloads of k = 64."""
@@ -40,6 +41,7 @@ Encode = Callable[
     [Mapping[str, Tensor], Tensor | None, TileLayout, Residual, int, Tensor | None], Encoded
 ]
 Update = Callable[[Mapping[str, Tensor], Sequence[Signs], TileLayout, tuple[float, float]], None]
+LeafHashes = Callable[[Sequence[Tensor], int], list[Digest]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,15 @@ class Kernels:
     NonFiniteError and nothing else. The memory may be that of M: each tile is read first.
     update(weights, payloads, layout, (a, b)) steps in place, exactly up to `max_fields` signs on a
     tile. Callers check the arguments.
+    leaf_hashes(tensors, bytes of a leaf) returns those of `troth_attestation.bulk`, tensor after
+    tensor; None where the host hashes.
     """
 
     encode: Encode
     update: Update
     device_type: str = "cpu"
     max_fields: int = MAX_FIELDS
+    leaf_hashes: LeafHashes | None = None
 
     def take(self, tensors: Iterable[Tensor]) -> bool:
         """Whether these tensors are of the kind that the kernels compute on."""

@@ -13,13 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation import bulk, merkle
+from troth_attestation.pieces import CHUNK_BYTES, bytes_of
 from troth_attestation.selection import LEAST_NORMAL
 from troth_attestation.signs import Signs
-from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
+from troth_attestation.sizes import TILE_BYTES, TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.exact import basis_pair, inverse, sign_of, step_
-from troth_client.compression.kernels.base import Encode, Encoded, Kernels, Update
+from troth_client.compression.kernels.base import Encode, Encoded, Kernels, LeafHashes, Update
 from troth_client.compression.residual import Moved, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
@@ -90,6 +92,21 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
                 return "another choice of coefficients"
     except NonFiniteError as error:
         return f"a choice that fails: {error}"
+    return ""
+
+
+def wrong_hashes(leaf_hashes: LeafHashes, device: torch.device) -> str:
+    """Return for which leaves a device has other hashes than the host; "" if for none.
+
+    A GPU is asked about both kinds. The interpreter takes seconds for each, so tests ask it.
+    """
+    kinds = (TILE_BYTES, CHUNK_BYTES) if device.type == "cuda" else (TILE_BYTES,)
+    for leaf_bytes in kinds:
+        words = 2 * leaf_bytes // 4 + 3
+        values = torch.randn(words, generator=torch.Generator().manual_seed(leaf_bytes))
+        leaves = merkle.cut(bytes_of("asked", values.numpy()), leaf_bytes)
+        if leaf_hashes([values.to(device)], leaf_bytes) != bulk.leaf_hashes(leaves):
+            return f"other hashes of leaves of {leaf_bytes} bytes"
     return ""
 
 

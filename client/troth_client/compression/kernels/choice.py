@@ -1,4 +1,4 @@
-"""The one seam between compiled kernels and torch: kernels that answered right, or None and why.
+"""The one seam between compiled kernels and torch: kernels that answered right, and what they lack.
 
 Owns: the reasons against kernels. Never: raises because a compiler is missing, fails, or finds no
 folder for its cache: torch does the same work. Files that numba has saved are loaded under a seal
@@ -6,6 +6,7 @@ only; a damaged library that Triton has saved may still end the process.
 Next: `check.py` for the questions, `run.py` and `gpu_run.py` for the kernels, `saved.py`.
 """
 
+from dataclasses import replace
 from pickle import PickleError
 from subprocess import SubprocessError
 
@@ -13,9 +14,11 @@ import torch
 from torch import Tensor
 
 from troth_client.compression.kernels.base import Kernels
-from troth_client.compression.kernels.check import wrong_answer
+from troth_client.compression.kernels.check import wrong_answer, wrong_hashes
 
 Found = tuple[Kernels | None, str]
+"""Kernels, or None; why there are none, or what they leave to the host, or ""."""
+ON_HOST = "the processor hashes weights and momentum"
 _ABSENT = (ImportError, RuntimeError, OSError)
 """How a compiler says that it is not there: not installed, no folder for its cache, no LLVM."""
 _UNREADABLE = (
@@ -67,21 +70,31 @@ def has_compiled() -> bool:
 
 
 def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
-    """Return the kernels that Triton compiles for a GPU, or interprets on a processor."""
+    """Return the kernels that Triton compiles for a GPU, or interprets on a processor.
+
+    Without leaf hashes where only these are wrong, or do not compile: the host has them, too.
+    """
     try:
         from triton.errors import TritonError  # noqa: PLC0415
 
-        from troth_client.compression.kernels import gpu_apply, gpu_run  # noqa: PLC0415
+        from troth_client.compression.kernels import gpu_apply, gpu_leaves, gpu_run  # noqa: PLC0415
     except _ABSENT as error:
         return None, str(error)
     kernels = Kernels(
-        gpu_run.encode_layout, gpu_run.update_layout, device.type, gpu_apply.MAX_FIELDS
+        *(gpu_run.encode_layout, gpu_run.update_layout, device.type, gpu_apply.MAX_FIELDS),
+        gpu_leaves.leaf_hashes,
     )
     try:
         wrong = wrong_answer(kernels, weights, constants, device)
     except (TritonError, *_FAILURES) as error:
         wrong = _said(error)
-    return (None, wrong) if wrong else (kernels, "")
+    if wrong:
+        return None, wrong
+    try:
+        wrong = wrong_hashes(gpu_leaves.leaf_hashes, device)
+    except (TritonError, *_FAILURES) as error:
+        wrong = _said(error)
+    return (replace(kernels, leaf_hashes=None), f"{ON_HOST}: {wrong}") if wrong else (kernels, "")
 
 
 def _said(error: Exception) -> str:

@@ -8,9 +8,11 @@ With TRITON_INTERPRET=1 in the environment Triton compiles nothing, and numpy do
 processor: so tests run without a GPU.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
+import torch
 import triton
 
 OPTIONS: Final = {"num_warps": 8, "enable_fp_fusion": False}
@@ -37,3 +39,11 @@ def part(function: Function) -> Function:
     """Compile a function into the entries that call it."""
     found: Function = triton.jit(function)
     return found
+
+
+def on_device(device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Launch on this device; the interpreter of Triton has no other than the processor."""
+    if device.type != "cuda":
+        return contextlib.nullcontext()
+    where: contextlib.AbstractContextManager[object] = torch.cuda.device(device)
+    return where

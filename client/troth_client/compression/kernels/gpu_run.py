@@ -5,7 +5,6 @@ Never: decides whether they may be used; `choice.py` does.
 Next: `base.py` for what they return; `gpu_encode.py`, `gpu_apply.py`.
 """
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -18,7 +17,7 @@ from troth_attestation.sizes import TILE_SIDE
 from troth_client.compression.basis import integer_basis
 from troth_client.compression.kernels import gpu_apply, gpu_encode
 from troth_client.compression.kernels.base import Encoded
-from troth_client.compression.kernels.gpu_compiler import OPTIONS
+from troth_client.compression.kernels.gpu_compiler import OPTIONS, on_device
 from troth_client.compression.kernels.inputs import codes, folded_basis
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import Matrix, TileLayout
@@ -48,10 +47,10 @@ def encode_layout(
     settings = gpu_encode.Rule(float(beta), int(floor.view(np.int32)))
     before = found.u if residual is None else residual.contiguous()
     basis = torch.from_numpy(folded_basis()).to(one.device)
-    with _on(one.device):
-        for matrix, values, cut in _cut(layout, tensors):
+    with on_device(one.device):
+        for matrix, values, cut in matrices_of(layout, tensors):
             given = gpu_encode.Given(values, before, basis)
-            gpu_encode.encode_tiles[_grid(matrix)](
+            gpu_encode.encode_tiles[grid(matrix)](
                 *(given, cut, settings, found, k, residual is None), **OPTIONS
             )
     check_finite(found.largest)
@@ -71,17 +70,18 @@ def update_layout(
     fields = gpu_apply.Fields(packed, packed.shape[1])
     pair = gpu_apply.halves(integer_basis())
     halves = gpu_apply.Halves(*(torch.from_numpy(half).to(one.device) for half in pair))
-    with _on(one.device):
-        for matrix, values, cut in _cut(layout, weights):
-            gpu_apply.apply_tiles[_grid(matrix)](
+    with on_device(one.device):
+        for matrix, values, cut in matrices_of(layout, weights):
+            gpu_apply.apply_tiles[grid(matrix)](
                 *(values, cut, fields, halves, gpu_apply.Constants(*constants)), **OPTIONS
             )
             layout.put_back(matrix, values, weights)
 
 
-def _cut(
+def matrices_of(
     layout: TileLayout, tensors: Mapping[str, Tensor]
 ) -> Iterator[tuple[Matrix, Tensor, gpu_encode.Cut]]:
+    """Yield every matrix of a layout with its values and where they lie."""
     for matrix in layout.matrices:
         values = layout.whole(matrix, tensors)
         by_row, by_column = values.stride()
@@ -92,13 +92,6 @@ def _cut(
         )
 
 
-def _grid(matrix: Matrix) -> tuple[int]:
+def grid(matrix: Matrix) -> tuple[int]:
+    """Return the number of programs for a matrix: its tiles."""
     return (matrix.tiles.stop - matrix.tiles.start,)
-
-
-def _on(device: torch.device) -> contextlib.AbstractContextManager[object]:
-    """Launch on this device; the interpreter of Triton has no other than the processor."""
-    if device.type != "cuda":
-        return contextlib.nullcontext()
-    where: contextlib.AbstractContextManager[object] = torch.cuda.device(device)
-    return where
