@@ -17,12 +17,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from troth_client.compression import apply, codec
 from troth_client.compression.dct import dct2
 from troth_client.compression.known_answer import ApplyPath, choose_path
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 from troth_client.data.manifest import Manifest
@@ -68,7 +66,7 @@ class Trainer:
     """Momentum of one simulated trainer."""
 
     rule: Residual
-    momentum: torch.Tensor | None = None
+    momentum: Carried | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def simulate(
             moved = rule.accumulate(trainer.momentum, dct2(layout.to_tiles(found.tensors)))
             top = top_k(moved.u, config.demo.k)
             raw = codec.encode(top.signs(rule.is_sent(moved)))
-            trainer.momentum = rule.after_included(moved.u, top)
+            trainer.momentum = Carried(moved.u, top.indices)
             payloads.append(codec.decode(raw, layout.num_tiles, config.demo.k))
             size = len(raw)
             seconds["gradient"] += middle - started

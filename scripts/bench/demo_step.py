@@ -21,7 +21,7 @@ from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
 
@@ -131,15 +131,15 @@ def our_step(
 ) -> Callable[[], dict[str, float]]:
     """Return a step of ours, by a path, in place or not: what was sent leaves the momentum."""
     path, in_place = way
-    rule = Residual(999_000)
-    encoder = path.encoder(layout, rule, payloads[0].k)
-    momentum = torch.zeros(layout.num_tiles, 64, 64)
+    encoder = path.encoder(layout, Residual(999_000), payloads[0].k)
+    first = encoder.encode(gradient, None)
+    carried = Carried(first.u, first.top.indices)
 
     def step() -> dict[str, float]:
-        nonlocal momentum
+        nonlocal carried
         start = now()
-        found = encoder.encode(gradient, momentum, in_place=in_place)
-        momentum = rule.after_included(found.u, found.top, in_place=in_place)
+        found = encoder.encode(gradient, carried, in_place=in_place)
+        carried = Carried(found.u, found.top.indices)
         encoded = now()
         update(weights, payloads, layout, (A, B), path)
         return parts(start, encoded)

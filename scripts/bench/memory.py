@@ -189,7 +189,7 @@ class Participant:
 
     def settle(self, residual: ResidualState, round_: RoundIndex, root: bytes | None) -> None:
         """Keep u as the momentum."""
-        residual.settle(round_, root, is_free=not self.archive.holds(round_))
+        residual.settle(round_, root)
         self.archive.tidy(round_, residual.origins())
 
 

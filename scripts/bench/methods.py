@@ -17,7 +17,7 @@ from torch import Tensor
 
 from troth_client.compression import apply, codec
 from troth_client.compression.known_answer import choose_path
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.device import CPU, Device
 from troth_client.model.llama import Llama
@@ -55,7 +55,7 @@ class DeMo:
         layout = TileLayout.from_shapes(trainable_shapes(config.model))
         self._path = choose_path(device.torch, num_tiles=layout.num_tiles)
         self._encoder = self._path.encoder(layout, Residual.of(config), config.demo.k)
-        self._momenta: dict[int, Tensor] = {}
+        self._momenta: dict[int, Carried] = {}
 
     def play(self, round_: int, batches: Sequence[Batch]) -> None:
         """Encode each trainer's gradient, then apply all payloads."""
@@ -77,18 +77,23 @@ class DeMo:
         encoder = self._encoder
         made = encoder.encode(found.tensors, self._momenta.get(rank))
         raw = codec.encode(made.top.signs(made.is_sent))
-        self._momenta[rank] = encoder.rule.after_included(made.u, made.top, in_place=True)
+        self._momenta[rank] = Carried(made.u, made.top.indices)
         self.num_bytes = len(raw)
         return raw
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the momenta of the trainers."""
-        return {f"momentum {rank}": momentum for rank, momentum in self._momenta.items()}
+        """Return u and the places of its top k of each trainer."""
+        us = {f"momentum {rank}": one.u for rank, one in self._momenta.items()}
+        tops = {f"top {rank}": torch.from_numpy(o.indices) for rank, o in self._momenta.items()}
+        return us | tops
 
     def take_up(self, tensors: Mapping[str, Tensor]) -> None:
         """Go on from these momenta."""
         there = self._path.device
-        self._momenta = {rank: tensors[f"momentum {rank}"].to(there) for rank in _ranks(tensors)}
+        self._momenta = {
+            rank: Carried(tensors[f"momentum {rank}"].to(there), tensors[f"top {rank}"].numpy())
+            for rank in _ranks(tensors)
+        }
 
 
 class DelayedDeMo(DeMo):

@@ -73,9 +73,9 @@ def encode(k: int) -> triton.compiler.CompiledKernel:
     short, word = torch.empty(1, dtype=torch.int16), torch.empty(1, dtype=torch.int32)
     return _compiled(
         gpu_encode.encode_tiles,
-        gpu_encode.Given(real, real, real),
+        gpu_encode.Given(real, real, short, real),
         cut(),
-        gpu_encode.Rule(0.999, 5),
+        gpu_encode.Rule(0.999, 0.6, 5),
         gpu_encode.Found(real, short, byte, byte, word),
         k,
         False,

@@ -16,6 +16,6 @@ def proposed(
     state: ResidualState, rule: Residual, round_: int, coefficients: Tensor, k: int
 ) -> Proposal:
     """Offer u = beta * M + D(g) of a round, on the momentum of the state."""
-    moved = rule.accumulate(state.carried(), coefficients)
+    moved = rule.accumulate(state.momentum.carried, coefficients)
     encoded = Encoded(moved.u, top_k(moved.u, k), rule.is_sent(moved))
     return state.offer(RoundIndex(round_), encoded)

@@ -21,7 +21,7 @@ from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.judgement import Evidence, judge_work
 from troth_client.compression import codec
 from troth_client.compression.dct import dct2
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 from troth_client.model.device import CPU, Device
@@ -102,7 +102,7 @@ class Trainer:
     """Momentum of a trainer that is included in every round."""
 
     config: RunConfig = CONFIG
-    momentum: Tensor | None = None
+    momentum: Carried | None = None
     previous: openings.Residual | None = None
     previous_round: int = NONE
 
@@ -114,7 +114,7 @@ class Trainer:
         payload = codec.encode(top.signs(rule.is_sent(moved)))
         after = openings.Residual(u.numpy(), residual_tree(u.numpy()))
         before, previous_round = self.previous, self.previous_round
-        self.momentum = rule.after_included(u, top)
+        self.momentum = Carried(u, top.indices)
         self.previous, self.previous_round = after, round_
         header = Header(
             **dict.fromkeys(("genesis_hash", "program_id", "run", "owner", "session"), ZERO),

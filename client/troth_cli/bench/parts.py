@@ -33,7 +33,7 @@ from troth_client.compression.dct import dct2
 from troth_client.compression.host import Float32, host_array
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H
@@ -80,8 +80,7 @@ class Bench:
         self._layout = TileLayout.from_shapes(size.shapes)
         self._path = choose_path(plan.device, num_tiles=self._layout.num_tiles)
         self._gradient = self._draw(0)
-        self._rule = Residual.of(RunConfig())
-        self._encoder = self._path.encoder(self._layout, self._rule, plan.k)
+        self._encoder = self._path.encoder(self._layout, Residual.of(RunConfig()), plan.k)
         found = self._encoder.encode(self._gradient, None)
         self._u = host_array(found.u)
         self._signs = found.top.signs(found.is_sent)
@@ -126,25 +125,31 @@ class Bench:
         return Part(name, in_turns(ways, self._plan.repeats, self._plan.device))
 
     def _encode_for_audits(self) -> Way:
-        """Return an encode as a participant makes it: an audit may ask for u and for M before."""
-        momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
+        """Return an encode as a participant makes it: an audit may ask for both its u."""
+        carried = self._carried()
 
         def encode() -> None:
-            nonlocal momentum
-            found = self._encoder.encode(self._gradient, momentum)
-            momentum = self._rule.after_included(found.u, found.top)
+            nonlocal carried
+            found = self._encoder.encode(self._gradient, carried)
+            carried = Carried(found.u, found.top.indices)
 
         return encode
+
+    def _carried(self) -> Carried:
+        """Return the momentum after a first round."""
+        found = self._encoder.encode(self._gradient, None)
+        return Carried(found.u, found.top.indices)
 
     def _step(self) -> Iterator[Part]:
         """Measure encode, apply, and both together, which is a step of DeMo as an optimizer."""
         plan, weights = self._plan, self._draw(1)
         payloads = [self.payload_of(peer) for peer in range(plan.peers)]
-        momentum = torch.zeros(self._layout.num_tiles, 64, 64, device=self._path.device)
+        carried = self._carried()
 
         def encode() -> None:
-            found = self._encoder.encode(self._gradient, momentum, in_place=True)
-            self._rule.after_included(found.u, found.top, in_place=True)
+            nonlocal carried
+            found = self._encoder.encode(self._gradient, carried, in_place=True)
+            carried = Carried(found.u, found.top.indices)
 
         def apply() -> None:
             update(weights, payloads, self._layout, (_A, _B), self._path)

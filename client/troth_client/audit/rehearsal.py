@@ -23,7 +23,7 @@ from troth_attestation.sizes import TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.known_answer import choose_path
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 from troth_client.model.init import initial_weights
@@ -55,7 +55,7 @@ class _Trainer:
     """The momentum that one trainer carries on; `previous` is its u of the round before."""
 
     previous: Float32
-    momentum: torch.Tensor | None = None
+    momentum: Carried | None = None
 
 
 def batches(config: RunConfig, data: Sequences, number: int, num_trainers: int) -> list[Batch]:
@@ -89,10 +89,6 @@ class Rehearsal:
         """Return what a trainer would send and open if it had computed this D(g)."""
         return self._made(number, coefficients)[0]
 
-    def momentum(self, number: int) -> torch.Tensor | None:
-        """Return what a trainer keeps at home, fp32 [T, 64, 64]; None in its first round."""
-        return self._trainers[number].momentum
-
     def opened(self, offer: Offer, round_: int, draw: int) -> Shown:
         """Draw tiles of an offer by a seed of this round and draw, and open them."""
         sigma = H("troth:calibrate", u64(self._seed), u64(round_), u64(draw))
@@ -106,7 +102,7 @@ class Rehearsal:
         """Return what a trainer sends for this D(g); its momentum goes on as if it was included."""
         found, top = self._made(number, coefficients)
         trainer = self._trainers[number]
-        trainer.momentum = self._residual.after_included(torch.from_numpy(found.after), top)
+        trainer.momentum = Carried(torch.from_numpy(found.after), top.indices)
         trainer.previous = found.after
         return found
 
@@ -126,7 +122,7 @@ class Rehearsal:
         self.apply(round_, [self.send(n, own).sent for n, own in numbered if own is not None])
 
     def _made(self, number: int, coefficients: Float32) -> tuple[Offer, TopK]:
-        """Return what a trainer would send and open, and what it would take out of its momentum."""
+        """Return what a trainer would send and open, and the choice that its momentum forgets."""
         trainer = self._trainers[number]
         moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
         top = top_k(moved.u, self._config.demo.k)

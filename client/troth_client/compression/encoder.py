@@ -15,7 +15,7 @@ from troth_client.compression.dct import check_tiles, dct2
 from troth_client.compression.errors import TileShapeError
 from troth_client.compression.kernels.base import Encoded, Kernels
 from troth_client.compression.limits import check_k
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
@@ -39,42 +39,43 @@ class Encoder:
     def encode(
         self,
         gradient: Mapping[str, Tensor],
-        momentum: Tensor | None,
+        carried: Carried | None,
         *,
         in_place: bool = False,
     ) -> Encoded:
-        """Return u = F(b + D(g)) and its choice; `momentum`: fp32 [T, 64, 64], None for zero.
+        """Return u = F(b + D(g)) and its choice; `carried` is M, None for zero.
 
-        `gradient`: name -> fp32. `in_place`: u may take the memory of the momentum, which an error
-        then leaves undefined. That is for DeMo alone, as an optimizer: a participant may need both
-        for an audit. Otherwise nothing is written into either. Raises NonFiniteError,
-        TensorMismatchError, TileShapeError, UnsupportedKError.
+        `gradient`: name -> fp32. `in_place`: the new u may take the memory of the one that is
+        carried, which an error then leaves undefined. That is for DeMo alone, as an optimizer: a
+        participant may need both for an audit. Otherwise nothing is written into either. Raises
+        NonFiniteError, TensorMismatchError, TileShapeError, UnsupportedKError.
         """
-        if momentum is not None:
-            self._check(momentum)
+        if carried is not None:
+            self._check(carried)
         if self.kernels is not None and self.kernels.take(gradient.values()):
             self.layout.check(gradient)
-            can_hold = in_place and momentum is not None and momentum.is_contiguous()
-            into = momentum if can_hold else None
+            can_hold = in_place and carried is not None and carried.u.is_contiguous()
+            into = carried.u if carried is not None and can_hold else None
             k = check_k(self.k)
-            return self.kernels.encode(gradient, momentum, self.layout, self.rule, k, into)
+            return self.kernels.encode(gradient, carried, self.layout, self.rule, k, into)
         coefficients = dct2(self.layout.to_tiles(gradient), in_place=True)
-        return self.encode_tiles(coefficients.to(self.device), momentum)
+        return self.encode_tiles(coefficients.to(self.device), carried)
 
-    def encode_tiles(self, coefficients: Tensor, momentum: Tensor | None) -> Encoded:
+    def encode_tiles(self, coefficients: Tensor, carried: Carried | None) -> Encoded:
         """Return the same for D(g), fp32 [T, 64, 64], by torch. Errors as in `encode`."""
-        moved = self.rule.accumulate(momentum, coefficients)
+        moved = self.rule.accumulate(carried, coefficients)
         return Encoded(moved.u, top_k(moved.u, self.k), self.rule.is_sent(moved))
 
-    def _check(self, momentum: Tensor) -> None:
-        """Raise TileShapeError unless M has the tiles of the layout.
+    def _check(self, carried: Carried) -> None:
+        """Raise TileShapeError unless M has the tiles of the layout and k places of each.
 
         Compiled kernels would read behind a shorter one, and torch would stretch a single tile.
         """
-        check_tiles(momentum)
-        if len(momentum) != self.layout.num_tiles:
+        check_tiles(carried.u)
+        wanted, found = self.layout.num_tiles, carried.indices.shape
+        if len(carried.u) != wanted or found != (wanted, self.k):
             raise TileShapeError(
-                f"a momentum of {self.layout.num_tiles} tiles",
-                f"{len(momentum)} tiles",
-                "Use the momentum of this model.",
+                f"a momentum of {wanted} tiles, and {self.k} places of each",
+                f"{len(carried.u)} tiles, and places of shape {list(found)}",
+                "Use the momentum of this model and run.",
             )

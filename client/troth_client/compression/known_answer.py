@@ -27,7 +27,7 @@ from troth_client.compression.exact import basis_pair, inverse, step_
 from troth_client.compression.kernels.base import Encoded, Kernels
 from troth_client.compression.kernels.check import wrong_encode
 from troth_client.compression.kernels.choice import find_kernels
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_coordinator.rules.ids import Digest
 
@@ -221,14 +221,14 @@ def _compiled(device: torch.device) -> tuple[Kernels | None, str]:
 
 def _encode(
     gradient: Mapping[str, Tensor],
-    momentum: Tensor | None,
+    carried: Carried | None,
     layout: TileLayout,
     rule: Residual,
     k: int,
     _into: Tensor | None,
 ) -> Encoded:
     """Encode as torch does without kernels."""
-    return Encoder(layout, rule, k).encode(gradient, momentum)
+    return Encoder(layout, rule, k).encode(gradient, carried)
 
 
 def _wrong_basis() -> str:

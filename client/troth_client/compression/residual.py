@@ -1,6 +1,6 @@
 """The residual: DeMo's momentum, kept at home in the DCT domain (protocol section 5.2).
 
-Owns: how M becomes u, which tiles of u are sent, and how u becomes the next M.
+Owns: how M becomes u, which tiles of u are sent, and what of u the next M is.
 Never: decides whether a payload was included, or subtracts what was sent before the chain has
 included it: nothing unaudited enters a residual.
 Next: `topk.py`, which chooses from u; `apply.py`, which adds up the signs of all trainers. A judge
@@ -15,14 +15,27 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from troth_attestation.selection import LEAST_NORMAL, TopK
-from troth_attestation.signs import Bools
+from troth_attestation.selection import LEAST_NORMAL
+from troth_attestation.signs import Bools, Indices
 from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_client.compression.dct import check_tiles
 from troth_coordinator.rules.config import MICRO, RunConfig
 
 _LARGEST_ZERO = float(LEAST_NORMAL) - 2.0**-149
 """The largest magnitude that counts as zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The momentum M as it is held: u of the last included round, fp32 [T, 64, 64].
+
+    M is u with 1 - alpha of each value of its top k, sent or not; `indices`, int16 [T, k], are
+    their places. Nobody writes M down: an audit may ask for u, and M would be a copy as large as
+    the model.
+    """
+
+    u: Tensor
+    indices: Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +67,40 @@ class Residual:
         demo = config.demo
         return cls(demo.beta_micro, demo.alpha_micro, config.judge.sent_floor_log2)
 
-    def decayed(self, residual: Tensor | None) -> Tensor | None:
-        """Return b = beta * M, a new fp32 [T, 64, 64]; None stands for a zero residual.
-
-        Raises TileShapeError unless M is fp32: in bf16 a decay of 0.999 changes nothing.
-        """
-        if residual is None:
-            return None
-        check_tiles(residual)
-        return flushed(torch.mul(residual, self.beta_micro / MICRO))
+    @property
+    def kept(self) -> float:
+        """The share 1 - alpha of the top k that M keeps."""
+        return (MICRO - self.alpha_micro) / MICRO
 
     @torch.no_grad()
-    def accumulate(self, residual: Tensor | None, coefficients: Tensor) -> Moved:
-        """Return u = beta * M + D(g) in new tensors; None stands for a zero residual.
+    def momentum(self, carried: Carried) -> Tensor:
+        """Return M as a tensor of its own, fp32 [T, 64, 64]. Raises TileShapeError.
+
+        If the payload of u was not included, M stays what it was before: do not ask then.
+        """
+        check_tiles(carried.u)
+        return self._with_top(carried, carried.u.clone(), 1.0)
+
+    @torch.no_grad()
+    def decayed(self, carried: Carried | None) -> Tensor | None:
+        """Return b = beta * M, a new fp32 [T, 64, 64]; None stands for a zero momentum.
+
+        Raises TileShapeError unless u is fp32: in bf16 a decay of 0.999 changes nothing.
+        """
+        if carried is None:
+            return None
+        check_tiles(carried.u)
+        beta = self.beta_micro / MICRO
+        return self._with_top(carried, flushed(torch.mul(carried.u, beta)), beta)
+
+    @torch.no_grad()
+    def accumulate(self, carried: Carried | None, coefficients: Tensor) -> Moved:
+        """Return u = beta * M + D(g) in new tensors; None stands for a zero momentum.
 
         Raises TileShapeError unless both are fp32 tiles.
         """
         check_tiles(coefficients)
-        without = self.decayed(residual)
+        without = self.decayed(carried)
         u = coefficients.clone() if without is None else torch.add(without, coefficients)
         return Moved(flushed(u), without)
 
@@ -88,21 +117,13 @@ class Residual:
         found: Bools = (has_moved & (_largest(u) > 0)).cpu().numpy()
         return found
 
-    @torch.no_grad()
-    def after_included(self, u: Tensor, top: TopK, *, in_place: bool = False) -> Tensor:
-        """Return the next M: a copy of u, the top k of every tile times 1 - alpha, sent or not.
-
-        `in_place`: M takes the place of u, which nobody may need any more. If the payload was not
-        included, M stays what it was before that round: do not call this.
-        """
-        check_tiles(u)
-        residual = u if in_place else u.clone()
-        flat = residual.view(-1, TILE_COEFFICIENTS)
-        indices = torch.from_numpy(top.indices).to(u.device, torch.int64)
-        kept = (MICRO - self.alpha_micro) / MICRO
-        # Writing comes last and takes no memory: where that is lacking, u is as it was.
-        flat.scatter_(1, indices, flushed(flat.gather(1, indices) * kept))
-        return residual
+    def _with_top(self, carried: Carried, others: Tensor, factor: float) -> Tensor:
+        """Put what M keeps of the top k, times a factor, in its places among `others`."""
+        indices = torch.from_numpy(carried.indices).to(others.device, torch.int64)
+        chosen = carried.u.view(-1, TILE_COEFFICIENTS).gather(1, indices)
+        kept = flushed(flushed(chosen * self.kept) * factor)
+        others.view(-1, TILE_COEFFICIENTS).scatter_(1, indices, kept)
+        return others
 
 
 def flushed(tiles: Tensor) -> Tensor:

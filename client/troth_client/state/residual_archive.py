@@ -54,10 +54,6 @@ class ResidualArchive:
         """Bytes of u that are held in memory now."""
         return sum(u.nbytes for u in self._recent.values())
 
-    def holds(self, round_: int) -> bool:
-        """Tell whether u of a round is held in memory here."""
-        return round_ in self._recent
-
     def put(self, entry: ResidualEntry) -> None:
         """Add the u of a proposed round that the store has just saved."""
         round_ = RoundIndex(entry.round)

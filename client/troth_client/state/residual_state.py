@@ -13,14 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from troth_attestation.pieces import Float32
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
-from troth_attestation.sizes import TILE_BYTES, TILE_SIDE
+from troth_attestation.sizes import TILE_BYTES
 from troth_attestation.state import (
     residual_root_of_parts,
     residual_root_over,
@@ -29,7 +28,7 @@ from troth_attestation.state import (
 from troth_client.compression.host import HostCopy, host_array
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.known_answer import ApplyPath
-from troth_client.compression.residual import Moved, Residual
+from troth_client.compression.residual import Carried, Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_client.storage.entries import ResidualEntry
 from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
@@ -37,12 +36,12 @@ from troth_coordinator.rules.ids import NONE, Digest, RoundIndex
 
 @dataclass(frozen=True, slots=True)
 class Momentum:
-    """M, float32 [tiles, 64, 64], as of the last included round `previous`, with the root of its u.
+    """M as of the last included round `previous`, with the root of its u.
 
-    `previous` is NONE together with the root of zero tiles.
+    M is zero, and `carried` None, together with `previous` NONE and the root of zero tiles.
     """
 
-    matrix: Tensor
+    carried: Carried | None
     previous: RoundIndex
     root: Digest
 
@@ -71,7 +70,7 @@ class Proposal:
 class Undo:
     """How settled rounds can be taken back: the last `keep` of them.
 
-    No M is kept for that: `load` reads u of a round of ours again, and its top `k` makes M.
+    No M is kept for that: `load` reads u of a round of ours again, and its top `k` is chosen anew.
     """
 
     keep: int
@@ -102,20 +101,13 @@ class ResidualState:
     def __init__(self, rule: Residual, num_tiles: int, undo: Undo, path: ApplyPath) -> None:
         self._rule = rule
         self._path = path
-        # Zero is stored, and never computed with: see `carried`. NumPy's zeros take no memory
-        # before somebody writes into them; PyTorch's do.
-        zero = torch.from_numpy(np.zeros((num_tiles, TILE_SIDE, TILE_SIDE), np.float32))
-        self._zero = Momentum(zero, RoundIndex(NONE), zero_residual_root(num_tiles))
+        self._zero = Momentum(None, RoundIndex(NONE), zero_residual_root(num_tiles))
         self._undo = undo
         self._past: deque[_Before] = deque(maxlen=undo.keep)
         self._settled = -1
         self._named: _Before | None = None  # a u on disk that the chain may name
         self.momentum = self._zero
         self.proposal: Proposal | None = None
-
-    def carried(self) -> Tensor | None:
-        """Return M; None where it is zero."""
-        return None if self.momentum is self._zero else self.momentum.matrix
 
     @property
     def zero_root(self) -> Digest:
@@ -128,7 +120,7 @@ class ResidualState:
         A proposal that a stopped process left behind is settled first, if it was included after
         all. If the chain names another round than M does, u of that round is looked for on disk, as
         after a round that was missed or taken back. Where there is none, M is declared zero, as any
-        header may do: in a new residual period too. May copy or read a u: for a thread.
+        header may do: in a new residual period too. May read a u: for a thread.
         """
         if self.proposal is not None and self.proposal.round == previous_included:
             self.momentum = self._adopted(self.proposal)
@@ -144,21 +136,20 @@ class ResidualState:
         return self.momentum
 
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
-        """Return the proposal of a gradient that was encoded on what `carried` returns."""
+        """Return the proposal of a gradient that was encoded on the momentum."""
         root, copied = self._rooted(encoded.u)
         sent = encoded.top.signs(encoded.is_sent)
         self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root, copied)
         return self.proposal
 
-    def settle(self, round_: RoundIndex, included: bytes | None, *, is_free: bool = False) -> None:
+    def settle(self, round_: RoundIndex, included: bytes | None) -> None:
         """Make u of a round the momentum if it was included, under the residual root `included`.
 
-        `is_free`: nobody else holds the memory of u, so M may take its place.
-
         None: our payload was not included, and M stays. If the chain included another u of ours, it
-        is looked for on disk in `begin`. Writes or copies u: for a thread.
+        is looked for on disk in `begin`.
 
         A round that was settled otherwise is taken back first: our payload was struck meanwhile.
+        That reads a u: for a thread.
         """
         if round_ < self._settled or self._is_ahead_of(round_):
             return
@@ -166,7 +157,7 @@ class ResidualState:
             if not self._is_otherwise(round_, included):
                 return
             self.rewind(round_)
-        momentum, named = self._after(round_, included, is_free=is_free)
+        momentum, named = self._after(round_, included)
         before = self.momentum
         self._past.append(_Before(round_, before.previous, before.root, included))
         self._settled, self.momentum, self.proposal = round_, momentum, None
@@ -217,7 +208,7 @@ class ResidualState:
         """
         round_, previous = RoundIndex(entry.round), RoundIndex(entry.previous_round)
         self.momentum = self._restored(_Before(round_, previous, Digest(entry.root_before)))
-        moved = Moved(self._here(entry.u), self._rule.decayed(self.carried()))
+        moved = Moved(self._here(entry.u), self._rule.decayed(self.momentum.carried))
         top = top_k(moved.u, k)
         sent = top.signs(self._rule.is_sent(moved))
         self.proposal = Proposal(round_, moved.u, top, sent, Digest(entry.root_after))
@@ -242,9 +233,7 @@ class ResidualState:
         last = self._past[-1] if self._past else None
         return last is not None and last.round == round_ and last.included != included
 
-    def _after(
-        self, round_: RoundIndex, included: bytes | None, *, is_free: bool
-    ) -> tuple[Momentum, _Before | None]:
+    def _after(self, round_: RoundIndex, included: bytes | None) -> tuple[Momentum, _Before | None]:
         """Return M after a round, and a u that the chain may name in its place."""
         proposal = self.proposal
         if included is None:
@@ -254,7 +243,7 @@ class ResidualState:
             return self.momentum, self._named
         if proposal is None or (proposal.round, proposal.root) != (round_, included):
             return self._zero, _Before(round_, round_, Digest(included))
-        return self._adopted(proposal, in_place=is_free), None
+        return self._adopted(proposal), None
 
     def _restored(self, before: _Before) -> Momentum:
         if before.previous == NONE:
@@ -265,10 +254,8 @@ class ResidualState:
         if entry is None or entry.root_after != before.root:
             return self._zero
         u = self._here(entry.u)
-        matrix = self._rule.after_included(u, top_k(u, self._undo.k), in_place=True)
-        return Momentum(matrix, before.previous, before.root)
+        return Momentum(Carried(u, top_k(u, self._undo.k).indices), before.previous, before.root)
 
-    def _adopted(self, proposal: Proposal, *, in_place: bool = False) -> Momentum:
-        u = proposal.u.to(self._path.device)
-        matrix = self._rule.after_included(u, proposal.top, in_place=in_place)
-        return Momentum(matrix, proposal.round, proposal.root)
+    def _adopted(self, proposal: Proposal) -> Momentum:
+        carried = Carried(proposal.u.to(self._path.device), proposal.top.indices)
+        return Momentum(carried, proposal.round, proposal.root)

@@ -87,7 +87,8 @@ class HonestWork:
         """Add the gradient's coefficients to the momentum and choose the top k."""
         rule, k = Residual.of(self.config), self.config.demo.k
         encoder = self.path.encoder(self.layout, rule, k)
-        return self.residual.offer(round_, encoder.encode(found.tensors, self.residual.carried()))
+        encoded = encoder.encode(found.tensors, self.residual.momentum.carried)
+        return self.residual.offer(round_, encoded)
 
     def encode(self, proposal: Proposal) -> EncodedPayload:
         """Encode, then decode as everybody else will: sending a malformed payload is a fault.

@@ -20,10 +20,7 @@ async def carry(state: RoundState, closure: Closure) -> None:
 
     This comes before the weights move: until they do, a round that failed is repeated whole.
     """
-    is_free = not state.archive.holds(closure.round)
-    await state.runtime.compute(
-        state.residual.settle, closure.round, closure.own_residual, is_free=is_free
-    )
+    await state.runtime.compute(state.residual.settle, closure.round, closure.own_residual)
 
 
 @timed("settle")

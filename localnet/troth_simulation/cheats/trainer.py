@@ -26,7 +26,7 @@ from troth_client.compression.topk import top_k
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
 from troth_client.state.errors import ResidualLostError
-from troth_client.state.residual_state import Proposal
+from troth_client.state.residual_state import Momentum, Proposal
 from troth_client.state.work import EncodedPayload, HonestWork
 from troth_client.storage import Store
 from troth_client.train.step import Gradient
@@ -83,7 +83,7 @@ class CheatingWork:
         Earlier forgeries never enter its own momentum: a NaN there would end its payloads.
         """
         cheat, residual = self.conduct.cheat, self.honest.residual
-        torch.nan_to_num_(residual.momentum.matrix, 0.0, 0.0, 0.0)
+        residual.momentum = _finite(residual.momentum)
         honest = self._proposed(round_, found)
         self.conduct.note(round_)
         is_forger = cheat.residual is not same_residual or cheat.copies
@@ -103,7 +103,9 @@ class CheatingWork:
         coefficients = host_array(dct2(work.layout.to_tiles(found.tensors)))
         changed = torch.from_numpy(cheat.tiles(coefficients)).to(work.path.device)
         encoder = work.path.encoder(work.layout, Residual.of(work.config), work.config.demo.k)
-        return work.residual.offer(round_, encoder.encode_tiles(changed, work.residual.carried()))
+        return work.residual.offer(
+            round_, encoder.encode_tiles(changed, work.residual.momentum.carried)
+        )
 
     def encode(self, proposal: Proposal) -> EncodedPayload:
         """Encode as everybody does."""
@@ -130,6 +132,14 @@ class CheatingWork:
         return root
 
 
+def _finite(momentum: Momentum) -> Momentum:
+    """Return a momentum without NaN and infinities; its u stays, for an audit may ask for it."""
+    if momentum.carried is None:
+        return momentum
+    u = torch.nan_to_num(momentum.carried.u, 0.0, 0.0, 0.0)
+    return replace(momentum, carried=replace(momentum.carried, u=u))
+
+
 def signed(u: Tensor, honest: Proposal, work: HonestWork) -> Proposal:
     """Return a proposal of another u on the present momentum.
 
@@ -138,7 +148,7 @@ def signed(u: Tensor, honest: Proposal, work: HonestWork) -> Proposal:
     if not np.isfinite(u.numpy()).all():
         return replace(honest, u=u, root=residual_root(u.numpy()))
     rule = Residual.of(work.config)
-    moved = Moved(u.to(work.path.device), rule.decayed(work.residual.carried()))
+    moved = Moved(u.to(work.path.device), rule.decayed(work.residual.momentum.carried))
     encoded = Encoded(moved.u, top_k(moved.u, work.config.demo.k), rule.is_sent(moved))
     return work.residual.offer(honest.round, encoded)
 

@@ -8,11 +8,11 @@ Next: `rank.py`; `troth_client/compression` for the method itself.
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, distributed
+from torch import distributed
 
 from troth_client.compression import apply, codec
 from troth_client.compression.known_answer import choose_path
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.model.weights import weight_views
 from troth_client.train.step import gradient
@@ -30,9 +30,9 @@ class DeMo:
         shapes = {name: tuple(weight.shape) for name, weight in self._weights.items()}
         self._layout = TileLayout.from_shapes(shapes)
         self._path = choose_path("cpu", num_tiles=self._layout.num_tiles)
-        self._rule = Residual.of(material.config)
-        self._encoder = self._path.encoder(self._layout, self._rule, material.config.demo.k)
-        self._momentum: Tensor | None = None
+        rule, k = Residual.of(material.config), material.config.demo.k
+        self._encoder = self._path.encoder(self._layout, rule, k)
+        self._momentum: Carried | None = None
 
     def step(self, step: int, batch: NDArray[np.int64]) -> None:
         """Encode the gradient, exchange payloads, apply all of them."""
@@ -40,7 +40,7 @@ class DeMo:
         found = gradient(self.model, batch, len(batch), config.train.clip_micro)
         encoded = self._encoder.encode(found.tensors, self._momentum, in_place=True)
         raw = codec.encode(encoded.top.signs(encoded.is_sent))
-        self._momentum = self._rule.after_included(encoded.u, encoded.top, in_place=True)
+        self._momentum = Carried(encoded.u, encoded.top.indices)
         payloads = [
             codec.decode(one, self._layout.num_tiles, config.demo.k) for one in _gathered(raw)
         ]

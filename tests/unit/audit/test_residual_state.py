@@ -33,16 +33,17 @@ def test_a_proposal_names_the_root_of_its_u(coefficients):
     assert proposal.root == residual_root(proposal.u.numpy())
 
 
-@pytest.mark.parametrize("is_free", [False, True])
-def test_u_changes_only_where_nobody_else_holds_it(coefficients, is_free):
+def test_the_momentum_is_u_itself_which_an_audit_may_ask_for(coefficients):
     rule = Residual(999_000, 500_000)
     state = ResidualState(rule, NUM_TILES, UNDO, TORCH)
     state.begin(NONE)
     proposal = proposed(state, rule, 0, coefficients, K)
     before = proposal.u.clone()
-    state.settle(0, proposal.root, is_free=is_free)
-    assert torch.equal(proposal.u, before) is not is_free
-    assert not torch.equal(state.momentum.matrix, before)
+    state.settle(0, proposal.root)
+    assert state.momentum.carried.u is proposal.u
+    assert torch.equal(proposal.u, before)
+    proposed(state, rule, 1, coefficients, K)
+    assert torch.equal(proposal.u, before)
 
 
 def test_the_zero_root_is_that_of_zero_tiles():
@@ -52,47 +53,6 @@ def test_the_zero_root_is_that_of_zero_tiles():
 
 
 RULE = Residual(999_000, 500_000)
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """Return a call after which the next momentum finds no memory, once."""
-    real, is_short = Residual.after_included, []
-
-    def after_included(rule, u, top, *, in_place=False):
-        if is_short:
-            is_short.pop()
-            raise MemoryError("none for the momentum")
-        return real(rule, u, top, in_place=in_place)
-
-    monkeypatch.setattr(Residual, "after_included", after_included)
-    return lambda: is_short.append(True)
-
-
-@pytest.mark.parametrize("is_free", [False, True])
-def test_a_round_that_found_no_memory_is_settled_the_next_time(coefficients, short, is_free):
-    state = ResidualState(RULE, NUM_TILES, UNDO, TORCH)
-    proposal = proposed(state, RULE, 0, coefficients, K)
-    short()
-    with pytest.raises(MemoryError):
-        state.settle(0, proposal.root, is_free=is_free)
-    assert state.carried() is None
-    assert state.proposal is proposal
-    expected = RULE.after_included(proposal.u, proposal.top)
-    state.settle(0, proposal.root, is_free=is_free)
-    assert state.momentum.previous == 0
-    assert torch.equal(state.momentum.matrix, expected)
-    assert state.proposal is None
-
-
-def test_a_proposal_of_a_stopped_process_waits_for_memory(coefficients, short):
-    state = ResidualState(RULE, NUM_TILES, UNDO, TORCH)
-    proposal = proposed(state, RULE, 0, coefficients, K)
-    short()
-    with pytest.raises(MemoryError):
-        state.begin(0)
-    assert state.begin(0).previous == 0
-    assert state.momentum.root == proposal.root
 
 
 def test_a_way_back_that_found_no_memory_is_gone_the_next_time(coefficients):
@@ -146,7 +106,8 @@ class Played:
         found, expected = (state or self.state).momentum, self.momenta[round_ + 1]
         assert found.previous == round_
         assert found.root == expected.root
-        assert torch.equal(found.matrix, expected.matrix)
+        assert torch.equal(found.carried.u, expected.carried.u)
+        assert found.carried.indices.tolist() == expected.carried.indices.tolist()
 
 
 @pytest.fixture
@@ -211,9 +172,9 @@ def test_u_of_a_round_is_held_no_longer_than_its_proposal(coefficients, is_settl
 def test_no_momentum_of_a_past_round_is_held(coefficients):
     """The disk has each u: the way back takes no memory, of a GPU least of all."""
     state = ResidualState(RULE, NUM_TILES, Undo(4, K, lambda _round: None), TORCH)
-    for round_ in (0, 1):
-        past = weakref.ref(state.momentum.matrix)
-        state.settle(round_, proposed(state, RULE, round_, coefficients, K).root)
+    state.settle(0, proposed(state, RULE, 0, coefficients, K).root)
+    past = weakref.ref(state.momentum.carried.u)
+    state.settle(1, proposed(state, RULE, 1, coefficients, K).root)
     gc.collect()
     assert past() is None
 

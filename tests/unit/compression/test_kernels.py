@@ -22,6 +22,7 @@ from support.kernels import (
     A,
     B,
     bits,
+    carried,
     deaf_to_signs_of_zeros,
     encoding_is_that_of_torch,
     greedy,
@@ -190,14 +191,20 @@ def test_values_that_are_not_finite_are_refused_alike(bad, kernels, two_threads)
 @pytest.mark.parametrize("kernels", ["torch", "compiled"], indirect=True)
 def test_other_gradients_are_refused_alike(kernels):
     layout = TileLayout.from_shapes({"w": (64, 64)})
-    for gradient, momentum, k, error in (
+    for gradient, before, k, error in (
         ({"w": torch.ones(64, 64).bfloat16()}, None, 4, TileShapeError),
         ({"w": torch.ones(64, 65)}, None, 4, TensorMismatchError),
-        ({"w": torch.ones(64, 64)}, torch.ones(1, 64, 64).bfloat16(), 4, TileShapeError),
+        (
+            {"w": torch.ones(64, 64)},
+            carried(torch.ones(1, 64, 64).bfloat16(), 4),
+            4,
+            TileShapeError,
+        ),
+        ({"w": torch.ones(64, 64)}, carried(torch.ones(1, 64, 64), 8), 4, TileShapeError),
         ({"w": torch.ones(64, 64)}, None, 3, UnsupportedKError),
     ):
         with pytest.raises(error):
-            Encoder(layout, RULE, k, kernels).encode(gradient, momentum)
+            Encoder(layout, RULE, k, kernels).encode(gradient, before)
 
 
 def imprecise(way):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from support.kernels import carried
 from torch.overrides import TorchFunctionMode
 
 from troth_client.compression import apply, exact, known_answer
@@ -43,22 +44,21 @@ def departures():
 
 
 def test_encode_shows_its_choice_and_nothing_of_the_size_of_u(departures):
-    momentum = torch.ones(LAYOUT.num_tiles, 64, 64)
-    Encoder(LAYOUT, Residual(999_000), K).encode(gradient(1), momentum)
+    before = carried(torch.ones(LAYOUT.num_tiles, 64, 64), K)
+    departures.sizes.clear()
+    Encoder(LAYOUT, Residual(999_000), K).encode(gradient(1), before)
     chosen = LAYOUT.num_tiles * K
     assert sorted(set(departures.sizes)) == [LAYOUT.num_tiles, chosen]
 
 
-def test_the_next_momentum_and_a_step_show_nothing(departures, monkeypatch):
+def test_a_step_shows_nothing(departures, monkeypatch):
     # A processor multiplies with numpy; here it stands for a device.
     monkeypatch.setattr(exact, "multiply_here", exact.multiply_there)
-    rule = Residual(999_000, 500_000)
-    found = Encoder(LAYOUT, rule, K).encode(gradient(1), None)
+    found = Encoder(LAYOUT, Residual(999_000), K).encode(gradient(1), None)
     payload = decode(encode(select(found.u, K)), LAYOUT.num_tiles, K)
     path = known_answer.choose_path("cpu")
     departures.sizes.clear()
     weights = gradient(2)
-    rule.after_included(found.u, found.top)
     apply.update(weights, [payload], LAYOUT, (1.0, 2.0**-10), path)
     assert departures.sizes == []
 

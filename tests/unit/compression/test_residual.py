@@ -5,9 +5,10 @@ That its bits are those of a judge: tests/unit/attestation/test_selection.py.
 
 import pytest
 import torch
+from support.kernels import carried
 
 from troth_client.compression.errors import TileShapeError
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.topk import top_k
 from troth_coordinator.rules.config import DemoSection, JudgeSection, RunConfig
 
@@ -22,13 +23,13 @@ def test_the_rule_is_that_of_the_config():
 
 
 def test_accumulate_decays_and_adds_without_touching_its_inputs():
-    residual, gradient = tiles(0), tiles(1)
-    before = residual.clone(), gradient.clone()
-    moved = Residual(950_000).accumulate(residual, gradient)
-    assert torch.allclose(moved.u, 0.95 * before[0] + before[1])
-    assert torch.allclose(moved.without, 0.95 * before[0])
-    assert torch.equal(residual, before[0])
-    assert torch.equal(gradient, before[1])
+    before, gradient = carried(tiles(0), 8), tiles(1)
+    rule = Residual(950_000, 200_000)
+    moved = rule.accumulate(before, gradient)
+    assert torch.allclose(moved.u, 0.95 * rule.momentum(before) + tiles(1))
+    assert torch.allclose(moved.without, 0.95 * rule.momentum(before))
+    assert torch.equal(before.u, tiles(0))
+    assert torch.equal(gradient, tiles(1))
 
 
 def test_a_zero_residual_gives_a_copy_of_the_gradient():
@@ -36,7 +37,7 @@ def test_a_zero_residual_gives_a_copy_of_the_gradient():
     moved = Residual(950_000).accumulate(None, gradient)
     assert torch.equal(moved.u, gradient)
     assert moved.without is None
-    zero = Residual(950_000).accumulate(torch.zeros_like(gradient), gradient)
+    zero = Residual(950_000).accumulate(carried(torch.zeros_like(gradient), 8), gradient)
     assert torch.equal(zero.u, gradient)
     assert moved.u.data_ptr() != gradient.data_ptr()
     for one in (moved, zero):
@@ -48,8 +49,8 @@ def test_a_tile_that_its_gradient_did_not_move_is_not_sent():
     gradient[1] = 0
     gradient[2] = 2.0**-41
     rule = Residual(950_000)
-    for residual in (None, tiles(0).clamp(-(2.0**-20), 2.0**-20)):
-        moved = rule.accumulate(residual, gradient)
+    for before in (None, carried(tiles(0).clamp(-(2.0**-20), 2.0**-20), 8)):
+        moved = rule.accumulate(before, gradient)
         assert rule.is_sent(moved).tolist() == [True, False, False]
         assert top_k(moved.u, 8).signs(rule.is_sent(moved)).indices[1:].any() == 0
 
@@ -57,10 +58,10 @@ def test_a_tile_that_its_gradient_did_not_move_is_not_sent():
 @pytest.mark.parametrize(("alpha", "kept"), [(1_000_000, 0.0), (200_000, 0.8), (0, 1.0)])
 def test_the_top_k_is_scaled_and_the_rest_stays(alpha, kept):
     u = tiles(3)
-    top = top_k(u, 8)
-    after = Residual(950_000, alpha).after_included(u, top).view(3, -1)
+    indices = top_k(u, 8).indices
+    after = Residual(950_000, alpha).momentum(Carried(u, indices)).view(3, -1)
     top_mask = torch.zeros(3, 4096, dtype=torch.bool).scatter_(
-        1, torch.from_numpy(top.indices).long(), True
+        1, torch.from_numpy(indices).long(), True
     )
     flat = u.view(3, -1)
     assert torch.equal(after[~top_mask], flat[~top_mask])
@@ -70,6 +71,6 @@ def test_the_top_k_is_scaled_and_the_rest_stays(alpha, kept):
 
 def test_bf16_residuals_are_refused():
     with pytest.raises(TileShapeError, match="float32"):
-        Residual(999_000).accumulate(tiles(0).bfloat16(), tiles(1))
+        Residual(999_000).accumulate(carried(tiles(0).bfloat16(), 8), tiles(1))
     with pytest.raises(TileShapeError):
         Residual(999_000).accumulate(None, tiles(1).bfloat16())

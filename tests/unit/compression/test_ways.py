@@ -1,10 +1,12 @@
 """Torch, numba and Triton refuse the same tensors; what they refuse leaves the state as it was."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from support import reference
-from support.kernels import CPU, HARD, RULE, A, B, bits, path_with, payload, tensors
+from support.kernels import CPU, HARD, RULE, A, B, bits, carried, path_with, payload, tensors
 
 from troth_client.compression import apply, known_answer
 from troth_client.compression.encoder import Encoder
@@ -15,6 +17,7 @@ from troth_client.compression.errors import (
     TileShapeError,
 )
 from troth_client.compression.kernels.choice import find_compiled, find_triton
+from troth_client.compression.residual import Carried
 from troth_client.compression.tiles import TileLayout
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_coordinator.rules.ids import NONE
@@ -39,7 +42,7 @@ def state_after_one_round(encoder):
         RULE, LAYOUT.num_tiles, Undo(2, K, lambda _round: None), known_answer.choose_path("cpu")
     )
     state.begin(NONE)
-    first = state.offer(0, encoder.encode(tensors(LAYOUT, 1), state.carried()))
+    first = state.offer(0, encoder.encode(tensors(LAYOUT, 1), state.momentum.carried))
     state.settle(0, first.root)
     return state
 
@@ -50,12 +53,12 @@ def test_a_gradient_that_is_not_finite_leaves_momentum_and_proposal(kernels, bad
     encoder = Encoder(LAYOUT, RULE, K, kernels)
     state = state_after_one_round(encoder)
     before, gradient = state.momentum, tensors(LAYOUT, 2)
-    kept = bits(before.matrix)
+    kept = bits(before.carried.u)
     gradient[name].view(-1)[-1] = bad
     with pytest.raises(NonFiniteError, match="the first is tile"):
-        encoder.encode(gradient, state.carried())
+        encoder.encode(gradient, state.momentum.carried)
     assert state.momentum is before
-    assert bits(state.momentum.matrix) == kept
+    assert bits(state.momentum.carried.u) == kept
     assert state.proposal is None
 
 
@@ -111,16 +114,19 @@ def test_other_tensors_are_refused_and_nothing_is_stepped(kernels):
         with pytest.raises(error):
             apply.update(weights, included, LAYOUT, (A, B), path)
         assert all(torch.equal(weights[name], (good | change)[name]) for name in weights)
+    places = carried(torch.ones(LAYOUT.num_tiles, 64, 64), K).indices
     with pytest.raises(TileShapeError):
-        encoder.encode(good, torch.ones(LAYOUT.num_tiles, 64, 63))
+        encoder.encode(good, Carried(torch.ones(LAYOUT.num_tiles, 64, 63), places))
 
 
 @pytest.mark.parametrize("num_tiles", [0, 1, LAYOUT.num_tiles - 1, LAYOUT.num_tiles + 1])
 def test_a_momentum_of_another_model_is_refused_before_anything_is_read(kernels, num_tiles):
     """Compiled kernels check no index: behind a shorter one they would read what lies there."""
-    encoder, momentum = Encoder(LAYOUT, RULE, K, kernels), torch.ones(num_tiles, 64, 64)
-    with pytest.raises(TileShapeError, match=f"{LAYOUT.num_tiles} tiles, found {num_tiles} tiles"):
-        encoder.encode(tensors(LAYOUT, 1), momentum)
+    encoder, wanted = Encoder(LAYOUT, RULE, K, kernels), LAYOUT.num_tiles
+    before, right = (carried(torch.ones(n, 64, 64), K) for n in (num_tiles, wanted))
+    for one in (before, replace(right, u=before.u), replace(right, indices=before.indices)):
+        with pytest.raises(TileShapeError, match=f"a momentum of {wanted} tiles, and {K} places"):
+            encoder.encode(tensors(LAYOUT, 1), one)
 
 
 def test_a_model_with_an_empty_tensor_has_no_layout():

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Bools, Signs
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_coordinator.rules.ids import Digest
 
@@ -38,7 +38,7 @@ class Encoded:
 
 
 Encode = Callable[
-    [Mapping[str, Tensor], Tensor | None, TileLayout, Residual, int, Tensor | None], Encoded
+    [Mapping[str, Tensor], Carried | None, TileLayout, Residual, int, Tensor | None], Encoded
 ]
 Update = Callable[[Mapping[str, Tensor], Sequence[Signs], TileLayout, tuple[float, float]], None]
 LeafHashes = Callable[[Sequence[Tensor], int], list[Digest]]
@@ -49,7 +49,7 @@ class Kernels:
     """The two hot paths for fp32 tensors on one kind of device.
 
     encode(gradient, M or None for zero, layout, rule, k, memory for u or None) raises
-    NonFiniteError and nothing else. The memory may be that of M: each tile is read first.
+    NonFiniteError and nothing else. The memory may be that of the u in M: each tile is read first.
     update(weights, payloads, layout, (a, b)) steps in place, exactly up to `max_fields` signs on a
     tile. Callers check the arguments.
     leaf_hashes(tensors, bytes of a leaf) returns those of `troth_attestation.bulk`, tensor after

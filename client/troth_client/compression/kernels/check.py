@@ -22,7 +22,7 @@ from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.exact import basis_pair, inverse, sign_of, step_
 from troth_client.compression.kernels.base import Encode, Encoded, Kernels, LeafHashes, Update
-from troth_client.compression.residual import Moved, Residual
+from troth_client.compression.residual import Carried, Moved, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
@@ -31,7 +31,7 @@ _SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 192)}
 _LAYOUT = TileLayout.from_shapes(_SHAPES)
 _LARGEST_ERROR = 8
 """Random tiles come far closer than `MAX_ERROR`; products in a shorter format do not."""
-_RULE = Residual(999_000, 1_000_000)
+_RULE = Residual(999_000, 400_000)
 _PROCESSOR = torch.device("cpu")
 _ZEROS = torch.tensor([0.0, -0.0, -0.0])
 """Where b is zero, a step still decides on the sign of a zero: d = -1 makes +0 of -0."""
@@ -85,9 +85,11 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
         error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
         if error > _LARGEST_ERROR:
             return f"a DCT that is not precise enough: {error:.1f} units off"
-        for before in (momentum, None):
-            own = None if before is None else before.clone().to(device)
-            found = encode(there, own, _LAYOUT, _RULE, _K, own)
+        carried = Carried(momentum, top_k(momentum, _K).indices)
+        own = Carried(momentum.clone().to(device), carried.indices)
+        for before, given in ((carried, own), (None, None)):
+            into = None if given is None else given.u
+            found = encode(there, given, _LAYOUT, _RULE, _K, into)
             if not _is_right(found, _RULE.accumulate(before, coefficients)):
                 return "another choice of coefficients"
     except NonFiniteError as error:

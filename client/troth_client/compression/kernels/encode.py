@@ -30,11 +30,22 @@ _eight_rows = product(8, _HALF)
 
 
 class Rule(NamedTuple):
-    """The rule of a run: beta as fp32, the bits of the gradient that a tile is sent from, k."""
+    """The rule of a run: beta and 1 - alpha, the bits of the gradient a tile is sent from, k."""
 
     beta: np.float32
+    kept: np.float32
     floor_bits: np.int32
     k: int
+
+
+class Before(NamedTuple):
+    """M: u of the last included round, [T, 64, 64], and the places of its top k, int16 [T, k].
+
+    Both have no tile where M is zero.
+    """
+
+    u: Float32
+    indices: NDArray[np.int16]
 
 
 class Found(NamedTuple):
@@ -64,7 +75,7 @@ class _Work(NamedTuple):
 @entry
 def encode_tiles(
     gradient: Float32,
-    residual: Float32,
+    before: Before,
     tiles: tuple[int, int, int],
     basis: Float32,
     rule: Rule,
@@ -72,8 +83,7 @@ def encode_tiles(
 ) -> None:
     """Encode the tiles from one to another of a matrix, which begins at a third one.
 
-    gradient: fp32 [rows, columns]; residual: M as fp32 [T, 64, 64], or no tile where it is zero;
-    basis: as `inputs.folded_basis` returns it.
+    gradient: fp32 [rows, columns]; basis: as `inputs.folded_basis` returns it.
     """
     across = (gradient.shape[1] + _SIDE - 1) // _SIDE
     work = _Work(
@@ -88,8 +98,8 @@ def encode_tiles(
         fetch_tile(gradient, (number + 1) // across * _SIDE, (number + 1) % across * _SIDE)
         _fold_rows(gradient, number // across * _SIDE, number % across * _SIDE, work)
         _transform(basis, work)
-        if len(residual):
-            _decay(residual[tile], rule.beta, work.without)
+        if len(before.u):
+            _decay(before.u[tile], before.indices[tile], rule, work.without)
         moved = _move(work, found.u[tile])
         found.largest[tile] = _choose(work, found.indices[tile])
         found.is_sent[tile] = moved >= rule.floor_bits and found.largest[tile] > 0
@@ -148,11 +158,15 @@ def _transform(basis: Float32, work: _Work) -> None:
 
 
 @part
-def _decay(residual: Float32, beta: np.float32, out: Float32) -> None:
-    """Put b = F(beta * M) into `out`."""
+def _decay(u: Float32, indices: NDArray[np.int16], rule: Rule, out: Float32) -> None:
+    """Put b = F(beta * M) into `out`; of the places at `indices` M keeps a share of u."""
     for row in range(_SIDE):
         for column in range(_SIDE):
-            out[row, column] = _flushed(beta * residual[row, column])
+            out[row, column] = _flushed(rule.beta * u[row, column])
+    for n in range(len(indices)):
+        row, column = indices[n] >> 6, indices[n] & (_SIDE - 1)
+        kept = _flushed(rule.kept * u[row, column])
+        out[row, column] = _flushed(rule.beta * kept)
 
 
 @part

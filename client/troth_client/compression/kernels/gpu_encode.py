@@ -37,17 +37,22 @@ class Cut(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The tensors that encode reads: a matrix of the gradient, M, `inputs.folded_basis`."""
+    """The tensors that encode reads: a matrix of the gradient, M, `inputs.folded_basis`.
+
+    M is u of the last included round, [T, 64, 64], and the places of its top k, int16 [T, k].
+    """
 
     gradient: Tensor
-    momentum: Tensor
+    before: Tensor
+    forgotten: Tensor
     basis: Tensor
 
 
 class Rule(NamedTuple):
-    """The rule of a run: beta as fp32, and the bits of the gradient that a tile is sent from."""
+    """The rule of a run: beta and 1 - alpha, and the bits of the gradient a tile is sent from."""
 
     beta: float
+    kept: float
     floor_bits: int
 
 
@@ -65,30 +70,51 @@ class Found(NamedTuple):
 def encode_tiles(
     given: Given, cut: Cut, rule: Rule, found: Found, k: tl.constexpr, is_zero: tl.constexpr
 ) -> None:
-    """Encode the tile of this program. M may lie where u will; it is not read if it is zero."""
+    """Encode the tile of this program. The u of M may lie where the new one will.
+
+    Neither is read if M is zero.
+    """
     number = tl.program_id(0)
     tile = (cut.first_tile + number).to(tl.int64)
-    places = tl.arange(0, _PLACES)
+    at, places = found.u + tile * _PLACES, tl.arange(0, _PLACES)
+    if not is_zero:
+        _decay(given, rule, at, tile, k)
     coefficients = tl.reshape(_transformed(given, cut, number), (_PLACES,))
     if is_zero:
         u = _flushed(coefficients)
         change = u
     else:
-        before = tl.load(given.momentum + tile * _PLACES + places)
-        without = _flushed(before * rule.beta)
+        without = tl.load(at + places)
         u = _flushed(without + coefficients)
         change = u - without
-        tl.debug_barrier()  # u may take the place of the momentum
-    tl.store(found.u + tile * _PLACES + places, u)
+        tl.debug_barrier()  # all threads have read b
+    tl.store(at + places, u)
     magnitude = u.to(tl.int32, bitcast=True) & _MAGNITUDE
     largest = tl.max(magnitude, 0)
     moved = tl.max(change.to(tl.int32, bitcast=True) & _MAGNITUDE, 0)
     tl.store(found.largest + tile, largest)
     tl.store(found.is_sent + tile, ((moved >= rule.floor_bits) & (largest > 0)).to(tl.uint8))
     chosen = _chosen(magnitude, k)
-    at = tile * k + tl.cumsum(chosen.to(tl.int32), 0) - 1
-    tl.store(found.indices + at, places.to(tl.int16), mask=chosen)
-    tl.store(found.negative + at, (u < 0).to(tl.uint8), mask=chosen)
+    into = tile * k + tl.cumsum(chosen.to(tl.int32), 0) - 1
+    tl.store(found.indices + into, places.to(tl.int16), mask=chosen)
+    tl.store(found.negative + into, (u < 0).to(tl.uint8), mask=chosen)
+
+
+@part
+def _decay(given: Given, rule: Rule, u: "Tensor", tile: tl.tensor, k: tl.constexpr) -> None:
+    """Put b = F(beta * M) of a tile where its u will be.
+
+    The top k lie in registers of other threads, which none can write into: in memory it can.
+    """
+    before, places = given.before + tile * _PLACES, tl.arange(0, _PLACES)
+    forgotten = tl.load(given.forgotten + tile * k + tl.arange(0, k))
+    others = _flushed(tl.load(before + places) * rule.beta)
+    kept = _flushed(tl.load(before + forgotten) * rule.kept)
+    tl.debug_barrier()  # the u of M may lie here
+    tl.store(u + places, others)
+    tl.debug_barrier()
+    tl.store(u + forgotten, _flushed(kept * rule.beta))
+    tl.debug_barrier()
 
 
 @part

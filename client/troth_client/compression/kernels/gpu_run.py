@@ -19,7 +19,7 @@ from troth_client.compression.kernels import gpu_apply, gpu_encode
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.kernels.gpu_compiler import OPTIONS, on_device
 from troth_client.compression.kernels.inputs import codes, folded_basis
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import Matrix, TileLayout
 from troth_client.compression.topk import check_finite
 from troth_coordinator.rules.config import MICRO
@@ -27,7 +27,7 @@ from troth_coordinator.rules.config import MICRO
 
 def encode_layout(
     tensors: Mapping[str, Tensor],
-    residual: Tensor | None,
+    carried: Carried | None,
     layout: TileLayout,
     rule: Residual,
     k: int,
@@ -44,14 +44,17 @@ def encode_layout(
         one.new_empty(layout.num_tiles, dtype=torch.int32),
     )
     beta, floor = np.float32(rule.beta_micro / MICRO), np.float32(2.0**-rule.sent_floor_log2)
-    settings = gpu_encode.Rule(float(beta), int(floor.view(np.int32)))
-    before = found.u if residual is None else residual.contiguous()
+    settings = gpu_encode.Rule(float(beta), float(np.float32(rule.kept)), int(floor.view(np.int32)))
+    before, forgotten = found.u, found.indices
+    if carried is not None:
+        before = carried.u.contiguous()
+        forgotten = torch.from_numpy(carried.indices).to(one.device)
     basis = torch.from_numpy(folded_basis()).to(one.device)
     with on_device(one.device):
         for matrix, values, cut in matrices_of(layout, tensors):
-            given = gpu_encode.Given(values, before, basis)
+            given = gpu_encode.Given(values, before, forgotten, basis)
             gpu_encode.encode_tiles[grid(matrix)](
-                *(given, cut, settings, found, k, residual is None), **OPTIONS
+                *(given, cut, settings, found, k, carried is None), **OPTIONS
             )
     check_finite(found.largest)
     indices, negative, is_sent = (x.cpu().numpy() for x in found[1:4])

@@ -19,7 +19,7 @@ from troth_client.compression.basis import integer_basis
 from troth_client.compression.kernels import apply, encode
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.kernels.inputs import codes, folded_basis
-from troth_client.compression.residual import Residual
+from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import Matrix, TileLayout
 from troth_client.compression.topk import check_finite
 from troth_coordinator.rules.config import MICRO
@@ -32,7 +32,7 @@ _BASIS = integer_basis().astype(np.float32)
 
 def encode_layout(
     tensors: Mapping[str, Tensor],
-    residual: Tensor | None,
+    carried: Carried | None,
     layout: TileLayout,
     rule: Residual,
     k: int,
@@ -51,8 +51,11 @@ def encode_layout(
         np.empty(num_tiles, np.int32),
     )
     beta, floor = rule.beta_micro / MICRO, 2.0**-rule.sent_floor_log2
-    settings = encode.Rule(np.float32(beta), np.float32(floor).view(np.int32), k)
-    before = found.u[:0] if residual is None else residual.contiguous().numpy()
+    kept, floor_bits = np.float32(rule.kept), np.float32(floor).view(np.int32)
+    settings = encode.Rule(np.float32(beta), kept, floor_bits, k)
+    before = encode.Before(found.u[:0], found.indices[:0])
+    if carried is not None:
+        before = encode.Before(carried.u.contiguous().numpy(), carried.indices)
     wholes = {m: layout.whole(m, tensors).contiguous().numpy() for m in layout.matrices}
 
     def work_on(matrix: Matrix, tiles: tuple[int, int]) -> None:
