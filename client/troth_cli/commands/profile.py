@@ -130,8 +130,7 @@ def profile(options: ProfileOptions, output: Output) -> None:
     time is composed of that curve and the measured seconds of a step. DeMo's payloads go round by
     all-gather here: these are the bytes of the method, without troth's signatures, HTTP and chain.
 
-    With --set schedule.rounds=120, and otherwise the defaults, this took 42 minutes on two cores
-    that had other work, too.
+    With --set schedule.rounds=120, and otherwise the defaults, this took 25 minutes on two cores.
     """
     _check(options)
     with output.loading():
