@@ -1,4 +1,4 @@
-"""What a CUDA graph would save: `python scripts/gpu/launches.py [--sizes 7M 30M 124M]`.
+"""Time encode and apply with and without a CUDA graph: `python scripts/gpu/launches.py`.
 
 Owns: the time of encode's and apply's kernels, launched one by one and as one recorded graph.
 Never: times what surrounds them; `troth bench` does.

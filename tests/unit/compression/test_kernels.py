@@ -190,17 +190,12 @@ def test_values_that_are_not_finite_are_refused_alike(bad, kernels, two_threads)
 
 @pytest.mark.parametrize("kernels", ["torch", "compiled"], indirect=True)
 def test_other_gradients_are_refused_alike(kernels):
-    layout = TileLayout.from_shapes({"w": (64, 64)})
+    layout, one = TileLayout.from_shapes({"w": (64, 64)}), torch.ones(1, 64, 64)
     for gradient, before, k, error in (
         ({"w": torch.ones(64, 64).bfloat16()}, None, 4, TileShapeError),
         ({"w": torch.ones(64, 65)}, None, 4, TensorMismatchError),
-        (
-            {"w": torch.ones(64, 64)},
-            carried(torch.ones(1, 64, 64).bfloat16(), 4),
-            4,
-            TileShapeError,
-        ),
-        ({"w": torch.ones(64, 64)}, carried(torch.ones(1, 64, 64), 8), 4, TileShapeError),
+        ({"w": torch.ones(64, 64)}, carried(one.bfloat16(), 4), 4, TileShapeError),
+        ({"w": torch.ones(64, 64)}, carried(one, 8), 4, TileShapeError),
         ({"w": torch.ones(64, 64)}, None, 3, UnsupportedKError),
     ):
         with pytest.raises(error):

@@ -65,6 +65,7 @@ def test_the_root_of_u_is_that_of_the_host_and_u_is_copied_when_it_is_stored(dev
     assert torch.equal(torch.from_numpy(state.entry().u), encoded.u)
 
 
+@pytest.mark.cuda
 def test_tensors_of_another_device_are_hashed_by_the_host(device):
     path = device.path()
     elsewhere = path_with(replace(path.kernels, device_type="cuda"))

@@ -5,9 +5,9 @@ Never: knows of tensors, or of trees above a leaf, or hashes a leaf that ends ea
 Next: `gpu_run.py`, which launches it; https://github.com/BLAKE3-team/BLAKE3-specs for the function.
 
 A leaf of 2^n KiB is a whole binary tree over 2^n chunks: one launch hashes all chunks, and n more
-hash the nodes above them, level by level. A node takes 32 bytes.
+hash the digests above them, level by level. A digest takes 32 bytes.
 
-Messages have 16 words and nodes 8. Each word is a tensor with one value per chunk, so that every
+Messages have 16 words and digests 8. Each word is a tensor with one value per chunk, so that every
 operation is one instruction of a thread.
 """
 
@@ -19,14 +19,14 @@ from torch import Tensor
 from troth_client.compression.kernels.gpu_compiler import entry, part
 
 WIDTH: Final = 128
-"""Chunks or nodes of one program, one in each thread."""
+"""Chunks or pairs of one program, one in each thread."""
 HASH_OPTIONS: Final = {"num_warps": WIDTH // 32}
 CHUNK_BYTES: Final = 1024
-NODE_WORDS: Final = 8
+DIGEST_WORDS: Final = 8
 
 _WIDTH = tl.constexpr(WIDTH)
 _CHUNK_WORDS = tl.constexpr(CHUNK_BYTES // 4)
-_NODE_WORDS = tl.constexpr(NODE_WORDS)
+_DIGEST_WORDS = tl.constexpr(DIGEST_WORDS)
 _BLOCK_WORDS = tl.constexpr(16)
 _BLOCK_BYTES = tl.constexpr(64)
 _LAST_BLOCK = tl.constexpr(15)
@@ -36,7 +36,7 @@ _IV0, _IV1 = tl.constexpr(0x6A09E667), tl.constexpr(0xBB67AE85)
 _IV2, _IV3 = tl.constexpr(0x3C6EF372), tl.constexpr(0xA54FF53A)
 
 Words = list[tl.tensor]
-"""Words of a message, of nodes or of rows of a state; Triton does not look at quoted types."""
+"""Words of a message, of digests or of rows of a state; Triton does not look at quoted types."""
 
 
 class Level(NamedTuple):
@@ -47,34 +47,34 @@ class Level(NamedTuple):
 
 
 @entry
-def hash_chunks(chunks: Level, nodes: "Tensor", key: "Tensor", leaf_chunks: tl.constexpr) -> None:
-    """Hash chunks into nodes, int32 [chunks, 8]; `key` is int32 [8], a leaf two chunks or more."""
+def hash_chunks(chunks: Level, digests: "Tensor", key: "Tensor", leaf_chunks: tl.constexpr) -> None:
+    """Hash chunks into digests, int32 [chunks, 8]; `key` is int32 [8]. A leaf has two or more."""
     place = tl.program_id(0).to(tl.int64) * _WIDTH + tl.arange(0, _WIDTH)
     is_chunk = place < chunks.number
     at = chunks.words + place * _CHUNK_WORDS
     counter = (place % leaf_chunks).to(tl.uint32)
-    node = _keys(key, counter * 0)
+    digest = _keys(key, counter * 0)
     for block in range(_LAST_BLOCK + 1):
         flags = _KEYED + (block == 0) * _START + (block == _LAST_BLOCK) * _END
         message = _loaded(at + block * _BLOCK_WORDS, is_chunk)
-        node = _compressed(node, message, counter, flags)
-    _store(nodes + place * _NODE_WORDS, node, is_chunk)
+        digest = _compressed(digest, message, counter, flags)
+    _store(digests + place * _DIGEST_WORDS, digest, is_chunk)
 
 
 @entry
-def hash_pairs(pairs: Level, nodes: "Tensor", key: "Tensor", is_top: tl.constexpr) -> None:
-    """Hash neighbouring nodes into the nodes above, int32 [pairs, 8]; the top ones are digests."""
+def hash_pairs(pairs: Level, digests: "Tensor", key: "Tensor", is_top: tl.constexpr) -> None:
+    """Hash pairs of neighbouring digests into those above, int32 [pairs, 8]; the top is a leaf's."""
     place = tl.program_id(0).to(tl.int64) * _WIDTH + tl.arange(0, _WIDTH)
     is_pair = place < pairs.number
     message = _loaded(pairs.words + place * _BLOCK_WORDS, is_pair)
     zero = message[0] * 0
-    node = _compressed(_keys(key, zero), message, zero, _KEYED + _PARENT + is_top * _ROOT)
-    _store(nodes + place * _NODE_WORDS, node, is_pair)
+    digest = _compressed(_keys(key, zero), message, zero, _KEYED + _PARENT + is_top * _ROOT)
+    _store(digests + place * _DIGEST_WORDS, digest, is_pair)
 
 
 @part
 def _keys(key: "Tensor", zero: tl.tensor) -> "Words":
-    """Return the words of the key for so many chunks or nodes."""
+    """Return the words of the key for so many chunks or pairs."""
     return [zero + tl.load(key + n).to(tl.uint32, bitcast=True) for n in (0, 1, 2, 3, 4, 5, 6, 7)]
 
 
@@ -88,9 +88,9 @@ def _loaded(words: "Tensor", is_here: tl.tensor) -> "Words":
 
 
 @part
-def _store(words: "Tensor", node: "Words", is_here: tl.tensor) -> None:
-    for n in tl.static_range(_NODE_WORDS):
-        tl.store(words + n, node[n].to(tl.int32, bitcast=True), mask=is_here)
+def _store(words: "Tensor", digest: "Words", is_here: tl.tensor) -> None:
+    for n in tl.static_range(_DIGEST_WORDS):
+        tl.store(words + n, digest[n].to(tl.int32, bitcast=True), mask=is_here)
 
 
 @part

@@ -15,8 +15,8 @@ from troth_attestation import bulk
 from troth_client.compression.kernels.gpu_compiler import on_device
 from troth_client.compression.kernels.gpu_hash import (
     CHUNK_BYTES,
+    DIGEST_WORDS,
     HASH_OPTIONS,
-    NODE_WORDS,
     WIDTH,
     Level,
     hash_chunks,
@@ -52,35 +52,35 @@ def _hashed(flat: Sequence[Tensor], counts: Sequence[int], leaf_chunks: int) -> 
     """Return the digests of the whole leaves of all tensors, int32 [leaves, 8]."""
     device = flat[0].device
     key = torch.from_numpy(np.frombuffer(bulk.LEAF_KEY, np.int32).copy()).to(device)
-    nodes = _nodes(sum(counts) * leaf_chunks, device)
+    digests = _empty(sum(counts) * leaf_chunks, device)
     first = 0
     for words, count in zip(flat, counts, strict=True):
         chunks = count * leaf_chunks
         if chunks:
             hash_chunks[_programs(chunks)](
-                Level(words, chunks), nodes[first:], key, leaf_chunks, **HASH_OPTIONS
+                Level(words, chunks), digests[first:], key, leaf_chunks, **HASH_OPTIONS
             )
         first += chunks
-    while len(nodes) > sum(counts):
-        above = _nodes(len(nodes) // 2, device)
+    while len(digests) > sum(counts):
+        above = _empty(len(digests) // 2, device)
         is_top = len(above) == sum(counts)
         hash_pairs[_programs(len(above))](
-            Level(nodes, len(above)), above, key, is_top, **HASH_OPTIONS
+            Level(digests, len(above)), above, key, is_top, **HASH_OPTIONS
         )
-        nodes = above
-    return nodes
+        digests = above
+    return digests
 
 
-def _nodes(count: int, device: torch.device) -> Tensor:
-    return torch.empty((count, NODE_WORDS), dtype=torch.int32, device=device)
+def _empty(count: int, device: torch.device) -> Tensor:
+    return torch.empty((count, DIGEST_WORDS), dtype=torch.int32, device=device)
 
 
 def _programs(count: int) -> tuple[int]:
     return (-(-count // WIDTH),)
 
 
-def _digests(nodes: Tensor) -> list[Digest]:
-    data, length = nodes.cpu().numpy().tobytes(), NODE_WORDS * _WORD_BYTES
+def _digests(digests: Tensor) -> list[Digest]:
+    data, length = digests.cpu().numpy().tobytes(), DIGEST_WORDS * _WORD_BYTES
     return [Digest(data[at : at + length]) for at in range(0, len(data), length)]
 
 
