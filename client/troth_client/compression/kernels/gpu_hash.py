@@ -63,7 +63,7 @@ def hash_chunks(chunks: Level, digests: "Tensor", key: "Tensor", leaf_chunks: tl
 
 @entry
 def hash_pairs(pairs: Level, digests: "Tensor", key: "Tensor", is_top: tl.constexpr) -> None:
-    """Hash pairs of neighbouring digests into those above, int32 [pairs, 8]; the top is a leaf's."""
+    """Hash pairs of neighbouring digests into those above, int32 [pairs, 8]; a top is a leaf's."""
     place = tl.program_id(0).to(tl.int64) * _WIDTH + tl.arange(0, _WIDTH)
     is_pair = place < pairs.number
     message = _loaded(pairs.words + place * _BLOCK_WORDS, is_pair)
