@@ -83,7 +83,7 @@ class DeMo:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return u and the places of its top k of each trainer."""
-        us = {f"momentum {rank}": one.u for rank, one in self._momenta.items()}
+        us = {f"u {rank}": one.u for rank, one in self._momenta.items()}
         tops = {f"top {rank}": torch.from_numpy(o.indices) for rank, o in self._momenta.items()}
         return us | tops
 
@@ -91,7 +91,7 @@ class DeMo:
         """Go on from these momenta."""
         there = self._path.device
         self._momenta = {
-            rank: Carried(tensors[f"momentum {rank}"].to(there), tensors[f"top {rank}"].numpy())
+            rank: Carried(tensors[f"u {rank}"].to(there), tensors[f"top {rank}"].numpy())
             for rank in _ranks(tensors)
         }
 
@@ -116,7 +116,7 @@ class DelayedDeMo(DeMo):
             self.apply(round_, made)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the momenta, and the payloads that are not yet applied."""
+        """Return u and top of each trainer, and the payloads that are not yet applied."""
         waiting = {
             f"payload {rank}": torch.frombuffer(bytearray(raw), dtype=torch.uint8)
             for rank, raw in enumerate(self._waiting)
@@ -215,4 +215,4 @@ def num_gradient_bytes(model: Llama) -> int:
 
 
 def _ranks(tensors: Mapping[str, Tensor]) -> list[int]:
-    return sorted(int(name.split()[1]) for name in tensors if name.startswith("momentum "))
+    return sorted(int(name.split()[1]) for name in tensors if name.startswith("u "))

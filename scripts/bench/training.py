@@ -73,6 +73,8 @@ def sizes_help() -> str:
 NUM_TRAINERS = 4
 HELD_OUT = 64
 SEQUENCES_APART = 16_384
+FORMAT = 2
+"""Of a saved run; one of another format is begun anew."""
 """The text of a seed begins so many sequences behind that of the seed before."""
 
 
@@ -133,19 +135,20 @@ class State:
         own = {
             f"own {name}": tensor.cpu().numpy() for name, tensor in self.learner.tensors().items()
         }
-        about = {"key": key, "round": self.round, "cursor": self.cursor, "losses": self.losses}
+        at = {"round": self.round, "cursor": self.cursor, "losses": self.losses}
+        about = {"key": key, "format": FORMAT, **at}
         part = path.with_suffix(".tmp.npz")
         with part.open("wb") as out:
             np.savez(out, about=json.dumps(about), **weights, **own)
         part.replace(path)
 
     def load(self, path: Path, key: str) -> None:
-        """Take up a saved state, if there is one of the same run."""
+        """Take up a saved state, if there is one of the same run and format."""
         if not path.exists():
             return
         with np.load(path) as saved:
             about = json.loads(str(saved["about"]))
-            if about["key"] != key:
+            if (about["key"], about.get("format")) != (key, FORMAT):
                 return
             for name, view in weight_views(self.model).items():
                 view.copy_(torch.from_numpy(saved[f"weight {name}"]))

@@ -21,7 +21,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from troth_client.compression.kernels import gpu_apply, gpu_encode, gpu_hash
-from troth_client.compression.kernels.gpu_compiler import OPTIONS
+from troth_client.compression.kernels.gpu_compiler import HASH_OPTIONS, OPTIONS
 
 THREADS = 32 * int(OPTIONS["num_warps"])
 TRANSFORM = 8 * 32**3 // THREADS
@@ -99,7 +99,7 @@ def hashing(kernel: triton.JITFunction, constant: int | bool) -> triton.compiler
     """Compile the hashing of one level of leaves."""
     words = torch.empty(1, dtype=torch.int32)
     level = gpu_hash.Level(words, 7)
-    return _compiled(kernel, level, words, words, constant, options=gpu_hash.HASH_OPTIONS)
+    return _compiled(kernel, level, words, words, constant, options=HASH_OPTIONS)
 
 
 def cut() -> gpu_encode.Cut:

@@ -53,12 +53,12 @@ def encode(layout: TileLayout, card: torch.device) -> Launch:
         torch.empty(tiles, dtype=torch.uint8, device=card),
         torch.empty(tiles, dtype=torch.int32, device=card),
     )
-    forgotten = torch.arange(K, dtype=torch.int16, device=card).repeat(tiles, 1)
+    top = torch.arange(K, dtype=torch.int16, device=card).repeat(tiles, 1)
     basis, rule = torch.from_numpy(folded_basis()).to(card), gpu_encode.Rule(0.999, 0.0, 0)
 
     def launch() -> None:
         for matrix, values, cut in gpu_run.matrices_of(layout, gradient):
-            given = gpu_encode.Given(values, found.u, forgotten, basis)
+            given = gpu_encode.Given(values, found.u, top, basis)
             gpu_encode.encode_tiles[gpu_run.grid(matrix)](
                 *(given, cut, rule, found, K, False), **OPTIONS
             )

@@ -18,13 +18,14 @@ from torch import Tensor
 from support import reference
 from troth_attestation import bulk, merkle
 from troth_attestation.pieces import bytes_of
+from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_client.compression import apply, known_answer
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.kernels.base import Encoded, Kernels
 from troth_client.compression.known_answer import ApplyPath
-from troth_client.compression.residual import Carried, Residual
+from troth_client.compression.residual import Carried, Residual, flushed
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
 from troth_coordinator.rules.ids import Digest
@@ -85,6 +86,14 @@ def carried(u: Tensor, k: int) -> Carried:
     draw = torch.Generator().manual_seed(k)
     places = torch.rand(len(u), 4096, generator=draw).topk(k).indices.sort().values
     return Carried(u, places.to(torch.int16).numpy())
+
+
+def momentum_of(rule: Residual, held: Carried) -> Tensor:
+    """Return M as a tensor of its own: u, of whose top k the rule keeps a share."""
+    momentum = held.u.clone()
+    rows = momentum.view(-1, TILE_COEFFICIENTS)
+    indices = torch.from_numpy(held.indices).long()
+    return rows.scatter_(1, indices, flushed(rows.gather(1, indices) * rule.kept)).view_as(held.u)
 
 
 def payload(seed: int, tiles: int, k: int, absent: set[int] | tuple[()] = ()) -> VerifiedPayload:

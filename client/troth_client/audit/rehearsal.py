@@ -52,9 +52,8 @@ class Offer:
 
 @dataclass(slots=True)
 class _Trainer:
-    """The momentum that one trainer carries on; `previous` is its u of the round before."""
+    """The momentum that one trainer carries on: its u of the round before; None at first."""
 
-    previous: Float32
     momentum: Carried | None = None
 
 
@@ -81,8 +80,8 @@ class Rehearsal:
         self._config = config
         self._seed = seed
         self._residual = Residual.of(config)
-        nothing = np.zeros((self.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
-        self._trainers = [_Trainer(nothing) for _ in range(num_trainers)]
+        self._nothing = np.zeros((self.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
+        self._trainers = [_Trainer() for _ in range(num_trainers)]
         self._path = choose_path("cpu", num_tiles=self.layout.num_tiles)
 
     def offer(self, number: int, coefficients: Float32) -> Offer:
@@ -101,9 +100,7 @@ class Rehearsal:
     def send(self, number: int, coefficients: Float32) -> Offer:
         """Return what a trainer sends for this D(g); its momentum goes on as if it was included."""
         found, top = self._made(number, coefficients)
-        trainer = self._trainers[number]
-        trainer.momentum = Carried(torch.from_numpy(found.after), top.indices)
-        trainer.previous = found.after
+        self._trainers[number].momentum = Carried(torch.from_numpy(found.after), top.indices)
         return found
 
     def apply(self, round_: int, sent: Sequence[Signs]) -> None:
@@ -123,8 +120,9 @@ class Rehearsal:
 
     def _made(self, number: int, coefficients: Float32) -> tuple[Offer, TopK]:
         """Return what a trainer would send and open, and the choice that its momentum forgets."""
-        trainer = self._trainers[number]
-        moved = self._residual.accumulate(trainer.momentum, torch.from_numpy(coefficients))
+        momentum = self._trainers[number].momentum
+        before = self._nothing if momentum is None else momentum.u.numpy()
+        moved = self._residual.accumulate(momentum, torch.from_numpy(coefficients))
         top = top_k(moved.u, self._config.demo.k)
         sent = top.signs(self._residual.is_sent(moved))
-        return Offer(moved.u.numpy(), trainer.previous, sent), top
+        return Offer(moved.u.numpy(), before, sent), top

@@ -35,6 +35,11 @@ class HostCopy:
             of.detach().numpy() if _is_here(of) else np.empty(tuple(of.shape), np.float32)
         )
 
+    def fill(self) -> None:
+        """Copy all values."""
+        for _ in self.parts():
+            pass
+
     def parts(self) -> Iterator[Float32]:
         """Yield the values in order, flat, in parts that are already part of `array`."""
         flat = self.array.reshape(-1)
@@ -69,8 +74,7 @@ class HostArrays(Mapping[str, Float32]):
 def host_array(tensor: Tensor) -> Float32:
     """Return the values of an fp32 tensor: a view of it on a processor, else a copy."""
     copy = HostCopy(tensor)
-    for _ in copy.parts():
-        pass
+    copy.fill()
     return copy.array
 
 

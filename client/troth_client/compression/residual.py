@@ -73,15 +73,6 @@ class Residual:
         return (MICRO - self.alpha_micro) / MICRO
 
     @torch.no_grad()
-    def momentum(self, carried: Carried) -> Tensor:
-        """Return M as a tensor of its own, fp32 [T, 64, 64]. Raises TileShapeError.
-
-        If the payload of u was not included, M stays what it was before: do not ask then.
-        """
-        check_tiles(carried.u)
-        return self._with_top(carried, carried.u.clone(), 1.0)
-
-    @torch.no_grad()
     def decayed(self, carried: Carried | None) -> Tensor | None:
         """Return b = beta * M, a new fp32 [T, 64, 64]; None stands for a zero momentum.
 
@@ -91,7 +82,12 @@ class Residual:
             return None
         check_tiles(carried.u)
         beta = self.beta_micro / MICRO
-        return self._with_top(carried, flushed(torch.mul(carried.u, beta)), beta)
+        without = flushed(torch.mul(carried.u, beta))
+        indices = torch.from_numpy(carried.indices).to(carried.u.device, torch.int64)
+        top = carried.u.view(-1, TILE_COEFFICIENTS).gather(1, indices)
+        top = flushed(flushed(top * self.kept) * beta)
+        without.view(-1, TILE_COEFFICIENTS).scatter_(1, indices, top)
+        return without
 
     @torch.no_grad()
     def accumulate(self, carried: Carried | None, coefficients: Tensor) -> Moved:
@@ -116,14 +112,6 @@ class Residual:
         has_moved = _largest(change) >= 2.0**-self.sent_floor_log2
         found: Bools = (has_moved & (_largest(u) > 0)).cpu().numpy()
         return found
-
-    def _with_top(self, carried: Carried, others: Tensor, factor: float) -> Tensor:
-        """Put what M keeps of the top k, times a factor, in its places among `others`."""
-        indices = torch.from_numpy(carried.indices).to(others.device, torch.int64)
-        chosen = carried.u.view(-1, TILE_COEFFICIENTS).gather(1, indices)
-        kept = flushed(flushed(chosen * self.kept) * factor)
-        others.view(-1, TILE_COEFFICIENTS).scatter_(1, indices, kept)
-        return others
 
 
 def flushed(tiles: Tensor) -> Tensor:

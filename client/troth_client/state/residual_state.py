@@ -50,7 +50,7 @@ class Momentum:
 class Proposal:
     """u of a round that is not settled yet, its top k, the sent part of that, and its root.
 
-    `copied` is u as it left its device to be hashed, where the host hashed it.
+    `copied` is u as it left its device; None where it was read from disk.
     """
 
     round: RoundIndex
@@ -61,7 +61,7 @@ class Proposal:
     copied: HostCopy | None = None
 
     def on_host(self) -> Float32:
-        """Return u on the host; copies one that its device hashed, or that was replaced since."""
+        """Return u on the host; copies one that was replaced since, or read from disk."""
         copied = self.copied
         return host_array(self.u) if copied is None or copied.of is not self.u else copied.array
 
@@ -137,7 +137,8 @@ class ResidualState:
 
     def offer(self, round_: RoundIndex, encoded: Encoded) -> Proposal:
         """Return the proposal of a gradient that was encoded on the momentum."""
-        root, copied = self._rooted(encoded.u)
+        copied = HostCopy(encoded.u)
+        root = self._root_of(copied)
         sent = encoded.top.signs(encoded.is_sent)
         self.proposal = Proposal(round_, encoded.u, encoded.top, sent, root, copied)
         return self.proposal
@@ -213,13 +214,13 @@ class ResidualState:
         sent = top.signs(self._rule.is_sent(moved))
         self.proposal = Proposal(round_, moved.u, top, sent, Digest(entry.root_after))
 
-    def _rooted(self, u: Tensor) -> tuple[Digest, HostCopy | None]:
-        """Return the root of u, and u on the host where the root had to be made there."""
-        hashes = self._path.leaf_hashes([u], TILE_BYTES)
-        if hashes is not None:
-            return residual_root_over(hashes), None
-        copied = HostCopy(u)
-        return residual_root_of_parts(copied.parts()), copied
+    def _root_of(self, u: HostCopy) -> Digest:
+        """Return the root of u, by its device where that hashes, and copy it."""
+        hashes = self._path.leaf_hashes([u.of], TILE_BYTES)
+        if hashes is None:
+            return residual_root_of_parts(u.parts())
+        u.fill()
+        return residual_root_over(hashes)
 
     def _here(self, stored: Float32) -> Tensor:
         return torch.from_numpy(stored.copy()).to(self._path.device)

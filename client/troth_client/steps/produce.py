@@ -83,7 +83,7 @@ async def encode(
         return None
     if found is None:
         return state.store.load_submission(plan.round)
-    # May copy a u, which is as large as the model.
+    # May read a u, which is as large as the model.
     momentum = await state.runtime.compute(state.residual.begin, plan.previous_included)
     try:
         proposal = await state.runtime.compute(work.propose, plan.round, found)

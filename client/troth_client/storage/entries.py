@@ -58,9 +58,9 @@ class Submission:
 
 @dataclass(frozen=True)
 class ResidualEntry:
-    """DeMo's momentum after one's own submission of `round`: u, float32 [tiles, 64, 64].
+    """u of one's own submission of `round`, float32 [tiles, 64, 64].
 
-    `previous_round` and `root_before` are those of the header: M was made from the u of that round.
+    `previous_round` and `root_before` are those of the header: the u that M was then.
     `root_after` is the residual root of u.
     """
 

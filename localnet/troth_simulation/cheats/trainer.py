@@ -134,7 +134,7 @@ class CheatingWork:
 
 def _finite(momentum: Momentum) -> Momentum:
     """Return a momentum without NaN and infinities; its u stays, for an audit may ask for it."""
-    if momentum.carried is None:
+    if momentum.carried is None or bool(torch.isfinite(momentum.carried.u).all()):
         return momentum
     u = torch.nan_to_num(momentum.carried.u, 0.0, 0.0, 0.0)
     return replace(momentum, carried=replace(momentum.carried, u=u))

@@ -5,7 +5,7 @@ That its bits are those of a judge: tests/unit/attestation/test_selection.py.
 
 import pytest
 import torch
-from support.kernels import carried
+from support.kernels import carried, momentum_of
 
 from troth_client.compression.errors import TileShapeError
 from troth_client.compression.residual import Carried, Residual
@@ -26,8 +26,8 @@ def test_accumulate_decays_and_adds_without_touching_its_inputs():
     before, gradient = carried(tiles(0), 8), tiles(1)
     rule = Residual(950_000, 200_000)
     moved = rule.accumulate(before, gradient)
-    assert torch.allclose(moved.u, 0.95 * rule.momentum(before) + tiles(1))
-    assert torch.allclose(moved.without, 0.95 * rule.momentum(before))
+    assert torch.allclose(moved.u, 0.95 * momentum_of(rule, before) + tiles(1))
+    assert torch.allclose(moved.without, 0.95 * momentum_of(rule, before))
     assert torch.equal(before.u, tiles(0))
     assert torch.equal(gradient, tiles(1))
 
@@ -59,13 +59,13 @@ def test_a_tile_that_its_gradient_did_not_move_is_not_sent():
 def test_the_top_k_is_scaled_and_the_rest_stays(alpha, kept):
     u = tiles(3)
     indices = top_k(u, 8).indices
-    after = Residual(950_000, alpha).momentum(Carried(u, indices)).view(3, -1)
+    without = Residual(950_000, alpha).decayed(Carried(u, indices)).view(3, -1)
     top_mask = torch.zeros(3, 4096, dtype=torch.bool).scatter_(
         1, torch.from_numpy(indices).long(), True
     )
     flat = u.view(3, -1)
-    assert torch.equal(after[~top_mask], flat[~top_mask])
-    assert torch.allclose(after[top_mask], kept * flat[top_mask])
+    assert torch.equal(without[~top_mask], 0.95 * flat[~top_mask])
+    assert torch.allclose(without[top_mask], 0.95 * kept * flat[top_mask])
     assert torch.equal(u, tiles(3))
 
 

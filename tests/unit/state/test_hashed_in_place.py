@@ -54,14 +54,14 @@ def test_pieces_of_weights_are_those_of_the_host(device):
     assert device.asked == [CHUNK_BYTES]
 
 
-def test_the_root_of_u_is_that_of_the_host_and_u_is_copied_when_it_is_stored(device):
+def test_the_root_of_u_is_that_of_the_host_and_u_is_there_to_be_stored(device):
     state = ResidualState(RULE, LAYOUT.num_tiles, UNDO, device.path())
     state.begin(NONE)
     encoded = TORCH.encoder(LAYOUT, RULE, K).encode(tensors(LAYOUT, 2), None)
     proposal = state.offer(0, encoded)
     assert proposal.root == residual_root(encoded.u.numpy())
     assert device.asked == [TILE_BYTES]
-    assert proposal.copied is None
+    assert proposal.copied is not None
     assert torch.equal(torch.from_numpy(state.entry().u), encoded.u)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.kernels import TORCH
+from support.kernels import TORCH, momentum_of
 from support.proposals import proposed
 
 from troth_client.compression.residual import Residual
@@ -178,20 +178,20 @@ def settle(state, store, round_):
     state.settle(round_, proposal.root)
 
 
-def momentum_of(state):
+def momentum_in(state):
     """Return M as a tensor of its own; None where it is zero."""
     carried = state.momentum.carried
-    return None if carried is None else RULE.momentum(carried)
+    return None if carried is None else momentum_of(RULE, carried)
 
 
 def test_the_momentum_before_a_round_is_made_again_from_the_disk(store):
     state, seen = residual_state(store), {}
     for round_ in range(ROUNDS):
-        seen[round_] = momentum_of(state)
+        seen[round_] = momentum_in(state)
         settle(state, store, round_)
     for round_ in (5, 3, 2):
         state.rewind(round_)
-        assert torch.equal(momentum_of(state), seen[round_]), round_
+        assert torch.equal(momentum_in(state), seen[round_]), round_
         assert state.momentum.previous == round_ - 1
 
 
@@ -221,10 +221,10 @@ def test_a_stopped_process_goes_on_with_the_same_momentum(store, rounds, is_incl
     stopped.resume(store.newest_residual(), K)
     assert stopped.momentum.previous == state.momentum.previous == rounds - 1
     assert stopped.momentum.root == state.momentum.root
-    assert torch.equal(momentum_of(stopped), momentum_of(state))
+    assert torch.equal(momentum_in(stopped), momentum_in(state))
     for one in (state, stopped):
         one.settle(rounds, one.proposal.root if is_included else None)
-    assert torch.equal(momentum_of(stopped), momentum_of(state))
+    assert torch.equal(momentum_in(stopped), momentum_in(state))
     assert torch.equal(propose(stopped, store, rounds + 1).u, propose(state, store, rounds + 1).u)
 
 
@@ -247,4 +247,4 @@ def test_a_stopped_process_whose_older_file_is_lost_keeps_its_proposal(store):
     for one in (state, stopped):
         one.settle(1, proposal.root)
     assert stopped.momentum.previous == 1
-    assert torch.equal(momentum_of(stopped), momentum_of(state))
+    assert torch.equal(momentum_in(stopped), momentum_in(state))

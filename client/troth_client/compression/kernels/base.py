@@ -46,7 +46,7 @@ LeafHashes = Callable[[Sequence[Tensor], int], list[Digest]]
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The two hot paths for fp32 tensors on one kind of device.
+    """The hot paths for fp32 tensors on one kind of device.
 
     encode(gradient, M or None for zero, layout, rule, k, memory for u or None) raises
     NonFiniteError and nothing else. The memory may be that of the u in M: each tile is read first.

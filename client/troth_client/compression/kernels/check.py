@@ -8,6 +8,7 @@ Next: `choice.py`, which acts on the answer.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -27,6 +28,7 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
 _K = 64
+_FEW = 8
 _SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 192)}
 _LAYOUT = TileLayout.from_shapes(_SHAPES)
 _LARGEST_ERROR = 8
@@ -85,29 +87,46 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
         error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
         if error > _LARGEST_ERROR:
             return f"a DCT that is not precise enough: {error:.1f} units off"
-        carried = Carried(momentum, top_k(momentum, _K).indices)
-        own = Carried(momentum.clone().to(device), carried.indices)
-        for before, given in ((carried, own), (None, None)):
-            into = None if given is None else given.u
-            found = encode(there, given, _LAYOUT, _RULE, _K, into)
-            if not _is_right(found, _RULE.accumulate(before, coefficients)):
-                return "another choice of coefficients"
+        for k in (_K, _FEW):
+            wrong = _wrong_choice(encode, there, coefficients, momentum, k)
+            if wrong:
+                return wrong
     except NonFiniteError as error:
         return f"a choice that fails: {error}"
+    return ""
+
+
+def _wrong_choice(
+    encode: Encode, there: Mapping[str, Tensor], coefficients: Tensor, momentum: Tensor, k: int
+) -> str:
+    """Return what is wrong with u and its choice: on no momentum, beside one, and in its place."""
+    carried = Carried(momentum, top_k(momentum, k).indices)
+    device = next(iter(there.values())).device
+    own = Carried(momentum.clone().to(device), carried.indices)
+    for before, given, into in ((None, None, None), (carried, own, None), (carried, own, own.u)):
+        found = encode(there, given, _LAYOUT, _RULE, k, into)
+        if not _is_right(found, _RULE.accumulate(before, coefficients), k):
+            return f"another choice of {k} coefficients"
+        if into is None and not _has_bits(own.u, momentum):
+            return "another momentum after an encoding beside it"
     return ""
 
 
 def wrong_hashes(leaf_hashes: LeafHashes, device: torch.device) -> str:
     """Return for which leaves a device has other hashes than the host; "" if for none.
 
-    A GPU is asked about both kinds. The interpreter takes seconds for each, so tests ask it.
+    The first tensor has one leaf more than two whole programs, or one. Both end within a leaf. A
+    GPU is asked about leaves of both lengths; the interpreter takes seconds for each.
     """
-    kinds = (TILE_BYTES, CHUNK_BYTES) if device.type == "cuda" else (TILE_BYTES,)
-    for leaf_bytes in kinds:
-        words = 2 * leaf_bytes // 4 + 3
-        values = torch.randn(words, generator=torch.Generator().manual_seed(leaf_bytes))
-        leaves = merkle.cut(bytes_of("asked", values.numpy()), leaf_bytes)
-        if leaf_hashes([values.to(device)], leaf_bytes) != bulk.leaf_hashes(leaves):
+    counts = {TILE_BYTES: (9, 1)}
+    if device.type == "cuda":
+        counts = {TILE_BYTES: (17, 1), CHUNK_BYTES: (5, 1)}
+    for leaf_bytes, leaves in counts.items():
+        draw = torch.Generator().manual_seed(leaf_bytes)
+        values = [torch.randn(n * leaf_bytes // 4 + 3, generator=draw) for n in leaves]
+        cut = (merkle.cut(bytes_of("asked", one.numpy()), leaf_bytes) for one in values)
+        expected = bulk.leaf_hashes(chain.from_iterable(cut))
+        if leaf_hashes([one.to(device) for one in values], leaf_bytes) != expected:
             return f"other hashes of leaves of {leaf_bytes} bytes"
     return ""
 
@@ -122,15 +141,20 @@ def _units_off(coefficients: Tensor, tiles: Tensor) -> float:
     return float((error.clamp(min=0) / (2.0**-24 * tiles.norm(dim=(1, 2)) + 2.0**-149)).max())
 
 
-def _is_right(found: Encoded, moved: Moved) -> bool:
+def _is_right(found: Encoded, moved: Moved, k: int) -> bool:
     """Whether u has the bits of another one, and the choice is that of torch."""
-    top = top_k(moved.u, _K)
+    top = top_k(moved.u, k)
     return (
-        np.array_equal(found.u.cpu().numpy().view(np.int32), moved.u.numpy().view(np.int32))
+        _has_bits(found.u, moved.u)
         and np.array_equal(found.top.indices, top.indices)
         and np.array_equal(found.top.negative, top.negative)
         and np.array_equal(found.is_sent, _RULE.is_sent(moved))
     )
+
+
+def _has_bits(found: Tensor, expected: Tensor) -> bool:
+    """Whether a tensor of a device has the bits of one of the processor."""
+    return torch.equal(found.cpu().view(torch.int32), expected.view(torch.int32))
 
 
 def _to(tensors: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:

@@ -17,6 +17,8 @@ import triton
 
 OPTIONS: Final = {"num_warps": 8, "enable_fp_fusion": False}
 """Eight warps is the least number with which no value leaves the registers of a thread."""
+HASH_OPTIONS: Final = {"num_warps": 4, "enable_fp_fusion": False}
+"""Four warps are a thread for each chunk of a program of `gpu_hash.py`."""
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

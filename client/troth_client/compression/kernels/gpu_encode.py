@@ -39,12 +39,13 @@ class Cut(NamedTuple):
 class Given(NamedTuple):
     """The tensors that encode reads: a matrix of the gradient, M, `inputs.folded_basis`.
 
-    M is u of the last included round, [T, 64, 64], and the places of its top k, int16 [T, k].
+    M is u of the last included round, `before`, [T, 64, 64], and the places of its `top` k, int16
+    [T, k].
     """
 
     gradient: Tensor
     before: Tensor
-    forgotten: Tensor
+    top: Tensor
     basis: Tensor
 
 
@@ -107,13 +108,13 @@ def _decay(given: Given, rule: Rule, u: "Tensor", tile: tl.tensor, k: tl.constex
     The top k lie in registers of other threads, which none can write into: in memory it can.
     """
     before, places = given.before + tile * _PLACES, tl.arange(0, _PLACES)
-    forgotten = tl.load(given.forgotten + tile * k + tl.arange(0, k))
+    top = tl.load(given.top + tile * k + tl.arange(0, k))
     others = _flushed(tl.load(before + places) * rule.beta)
-    kept = _flushed(tl.load(before + forgotten) * rule.kept)
+    kept = _flushed(tl.load(before + top) * rule.kept)
     tl.debug_barrier()  # the u of M may lie here
     tl.store(u + places, others)
     tl.debug_barrier()
-    tl.store(u + forgotten, _flushed(kept * rule.beta))
+    tl.store(u + top, _flushed(kept * rule.beta))
     tl.debug_barrier()
 
 

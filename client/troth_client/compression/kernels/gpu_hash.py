@@ -2,7 +2,7 @@
 
 Owns: the digests of `troth_attestation/bulk.py` to the bit, for leaves that are whole.
 Never: knows of tensors, or of trees above a leaf, or hashes a leaf that ends early: the host does.
-Next: `gpu_run.py`, which launches it; https://github.com/BLAKE3-team/BLAKE3-specs for the function.
+Next: `gpu_leaves.py`, which launches it; https://github.com/BLAKE3-team/BLAKE3-specs.
 
 A leaf of 2^n KiB is a whole binary tree over 2^n chunks: one launch hashes all chunks, and n more
 hash the digests above them, level by level. A digest takes 32 bytes.
@@ -19,13 +19,13 @@ from torch import Tensor
 from troth_client.compression.kernels.gpu_compiler import entry, part
 
 WIDTH: Final = 128
-"""Chunks or pairs of one program, one in each thread."""
-HASH_OPTIONS: Final = {"num_warps": WIDTH // 32}
+"""Chunks or pairs of one program, one in each thread of `gpu_compiler.HASH_OPTIONS`."""
 CHUNK_BYTES: Final = 1024
+CHUNK_WORDS: Final = 256
 DIGEST_WORDS: Final = 8
 
 _WIDTH = tl.constexpr(WIDTH)
-_CHUNK_WORDS = tl.constexpr(CHUNK_BYTES // 4)
+_CHUNK_WORDS = tl.constexpr(CHUNK_WORDS)
 _DIGEST_WORDS = tl.constexpr(DIGEST_WORDS)
 _BLOCK_WORDS = tl.constexpr(16)
 _BLOCK_BYTES = tl.constexpr(64)

@@ -4,19 +4,19 @@ Owns: what the kernels get, and the order of the hashes. Never: builds a tree ab
 Next: `gpu_hash.py` for the kernels; `troth_attestation/bulk.py`, which hashes on the host.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain, islice, pairwise
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from troth_attestation import bulk
-from troth_client.compression.kernels.gpu_compiler import on_device
+from troth_client.compression.kernels.gpu_compiler import HASH_OPTIONS, on_device
 from troth_client.compression.kernels.gpu_hash import (
     CHUNK_BYTES,
+    CHUNK_WORDS,
     DIGEST_WORDS,
-    HASH_OPTIONS,
     WIDTH,
     Level,
     hash_chunks,
@@ -25,6 +25,8 @@ from troth_client.compression.kernels.gpu_hash import (
 from troth_coordinator.rules.ids import Digest
 
 _WORD_BYTES = 4
+GROUP_WORDS = 2**25
+"""Words that are hashed at a time, 128 MiB: their digests take 6 MiB of the device."""
 
 
 def leaf_hashes(tensors: Sequence[Tensor], leaf_bytes: int) -> list[Digest]:
@@ -34,41 +36,57 @@ def leaf_hashes(tensors: Sequence[Tensor], leaf_bytes: int) -> list[Digest]:
     last leaves are copied to the host.
     """
     leaf_words = leaf_bytes // _WORD_BYTES
-    flat = [tensor.detach().reshape(-1).view(torch.int32) for tensor in tensors]
+    flat = [one.detach().reshape(-1).contiguous().view(torch.int32) for one in tensors]
     counts = [len(words) // leaf_words for words in flat]
-    ends = [words[count * leaf_words :] for words, count in zip(flat, counts, strict=True)]
-    device = flat[0].device
-    with on_device(device):
-        whole = iter(_digests(_hashed(flat, counts, leaf_bytes // CHUNK_BYTES)))
+    bodies = [words[: n * leaf_words] for words, n in zip(flat, counts, strict=True) if n]
+    ends = [words[n * leaf_words :] for words, n in zip(flat, counts, strict=True)]
+    with on_device(flat[0].device):
+        tops = [_hashed(group, leaf_bytes // CHUNK_BYTES) for group in _groups(bodies)]
+        whole = iter([digest for top in tops for digest in _digests(top)])
         last = iter(bulk.leaf_hashes(_leaves_of(ends)))
-    found = []
+    found: list[Digest] = []
     for count, end in zip(counts, ends, strict=True):
-        found += [next(whole) for _ in range(count)]
-        found += [next(last)] if len(end) else []
+        found += islice(whole, count)
+        found += islice(last, len(end) > 0)
     return found
 
 
-def _hashed(flat: Sequence[Tensor], counts: Sequence[int], leaf_chunks: int) -> Tensor:
-    """Return the digests of the whole leaves of all tensors, int32 [leaves, 8]."""
-    device = flat[0].device
+def _groups(tensors: Iterable[Tensor]) -> Iterator[list[Tensor]]:
+    """Yield all words in their order, `GROUP_WORDS` at most at a time."""
+    group: list[Tensor] = []
+    for part in chain.from_iterable(torch.split(one, GROUP_WORDS) for one in tensors):
+        if sum(map(len, group)) + len(part) > GROUP_WORDS:
+            yield group
+            group = []
+        group.append(part)
+    if group:
+        yield group
+
+
+def _hashed(group: Sequence[Tensor], leaf_chunks: int) -> Tensor:
+    """Return the digests of whole leaves, int32 [leaves, 8]."""
+    device = group[0].device
     key = torch.from_numpy(np.frombuffer(bulk.LEAF_KEY, np.int32).copy()).to(device)
-    digests = _empty(sum(counts) * leaf_chunks, device)
-    first = 0
-    for words, count in zip(flat, counts, strict=True):
-        chunks = count * leaf_chunks
-        if chunks:
-            hash_chunks[_programs(chunks)](
-                Level(words, chunks), digests[first:], key, leaf_chunks, **HASH_OPTIONS
-            )
-        first += chunks
-    while len(digests) > sum(counts):
+    counts = [len(words) // CHUNK_WORDS for words in group]
+    digests = _empty(sum(counts), device)
+    for words, first, count in zip(group, accumulate(counts, initial=0), counts, strict=False):
+        hash_chunks[_programs(count)](
+            Level(words, count), digests[first:], key, leaf_chunks, **HASH_OPTIONS
+        )
+    for chunks in _halvings(leaf_chunks):
         above = _empty(len(digests) // 2, device)
-        is_top = len(above) == sum(counts)
         hash_pairs[_programs(len(above))](
-            Level(digests, len(above)), above, key, is_top, **HASH_OPTIONS
+            Level(digests, len(above)), above, key, chunks == 2, **HASH_OPTIONS
         )
         digests = above
     return digests
+
+
+def _halvings(leaf_chunks: int) -> Iterator[int]:
+    """Yield how many digests a leaf has before each level of its tree, down to 2."""
+    while leaf_chunks > 1:
+        yield leaf_chunks
+        leaf_chunks //= 2
 
 
 def _empty(count: int, device: torch.device) -> Tensor:

@@ -45,14 +45,14 @@ def encode_layout(
     )
     beta, floor = np.float32(rule.beta_micro / MICRO), np.float32(2.0**-rule.sent_floor_log2)
     settings = gpu_encode.Rule(float(beta), float(np.float32(rule.kept)), int(floor.view(np.int32)))
-    before, forgotten = found.u, found.indices
+    before, top = found.u, found.indices
     if carried is not None:
         before = carried.u.contiguous()
-        forgotten = torch.from_numpy(carried.indices).to(one.device)
+        top = torch.from_numpy(carried.indices).to(one.device)
     basis = torch.from_numpy(folded_basis()).to(one.device)
     with on_device(one.device):
         for matrix, values, cut in matrices_of(layout, tensors):
-            given = gpu_encode.Given(values, before, forgotten, basis)
+            given = gpu_encode.Given(values, before, top, basis)
             gpu_encode.encode_tiles[grid(matrix)](
                 *(given, cut, settings, found, k, carried is None), **OPTIONS
             )
