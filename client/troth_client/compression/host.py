@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from troth_client.runtime import recycled
+
 Float32 = NDArray[np.float32]
 
 PART_VALUES: Final = 2**22
@@ -32,7 +34,7 @@ class HostCopy:
     def __init__(self, of: Tensor) -> None:
         self.of: Final = of
         self.array: Final[Float32] = (
-            of.detach().numpy() if _is_here(of) else np.empty(tuple(of.shape), np.float32)
+            of.detach().numpy() if _is_here(of) else recycled.empty(of.shape)
         )
 
     def fill(self) -> None:

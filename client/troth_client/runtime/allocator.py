@@ -1,7 +1,8 @@
 """How this process asks the system for memory: less often, and in one heap.
 
 Owns: three settings of glibc's allocator. Never: changes what a computation returns.
-Next: `troth_client/participant/process.py`, which calls this before its first thread starts.
+Next: `troth_client/participant/process.py`, which calls this before its first thread starts;
+`recycled.py` for larger blocks.
 
 Training takes and returns the same megabytes in every pass. glibc gives each thread a heap of its
 own, and hands freed memory back to the system. The system clears it before it is used again.

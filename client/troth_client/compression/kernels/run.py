@@ -22,6 +22,7 @@ from troth_client.compression.kernels.inputs import codes, folded_basis
 from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import Matrix, TileLayout
 from troth_client.compression.topk import check_finite
+from troth_client.runtime import recycled
 from troth_coordinator.rules.config import MICRO
 
 ENTRIES = (encode.encode_tiles, apply.apply_tiles)
@@ -40,9 +41,8 @@ def encode_layout(
 ) -> Encoded:
     """Return u = F(b + D(g)) with its top k, as `Encode` says."""
     num_tiles = layout.num_tiles
-    # numpy asks for large pages, torch does not.
     shape = (num_tiles, TILE_SIDE, TILE_SIDE)
-    memory = np.empty(shape, np.float32) if into is None else into.numpy()
+    memory = recycled.empty(shape) if into is None else into.numpy()
     found = encode.Found(
         memory,
         np.empty((num_tiles, k), np.int16),
