@@ -3,7 +3,7 @@
 Owns: the released algorithm, our way through torch and our compiled kernels in one run, in turns.
 A step is: encode a gradient, take what was sent out of the momentum, apply the payloads of all
 peers to the weights. Payloads of peers are made before. The fourth way is the compiled one of a
-participant, which keeps u and the momentum before for audits: DeMo as an optimizer keeps neither.
+participant, which keeps u and the one before for audits: DeMo as an optimizer needs one of them.
 Never: a claim; those go to docs with their log.
 Next: `client/troth_client/compression/released.py`, `encoder.py` and `apply.py` beside it.
 """
