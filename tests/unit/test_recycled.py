@@ -27,7 +27,8 @@ def place(array):
 
 def test_an_array_is_like_any_other():
     array = recycled.empty(SHAPE)
-    assert (array.shape, array.dtype) == (SHAPE, np.float32)
+    assert array.shape == SHAPE
+    assert array.dtype == np.float32
     assert array.flags.c_contiguous
     assert array.flags.writeable
     array[:] = 2

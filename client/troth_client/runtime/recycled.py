@@ -26,7 +26,7 @@ _free: Final[dict[int, Float32]] = {}
 
 
 class _Owner:
-    """Every array on some memory refers to its owner; when that is gone, the memory is free."""
+    """Every array on some memory refers to its owner. When that is gone, it is free."""
 
     def __init__(self, memory: Float32) -> None:
         self.__array_interface__: dict[str, Any] = memory.__array_interface__
