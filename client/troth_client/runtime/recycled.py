@@ -30,7 +30,8 @@ class _Owner:
 
     def __init__(self, memory: Float32) -> None:
         self.__array_interface__: dict[str, Any] = memory.__array_interface__
-        weakref.finalize(self, _give_back, memory).atexit = False  # type: ignore[misc]  # a property
+        giving_back = weakref.finalize(self, _give_back, memory)
+        giving_back.atexit = False  # type: ignore[misc]  # a property
 
 
 def empty(shape: Sequence[int]) -> Float32:
