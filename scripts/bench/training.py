@@ -73,9 +73,9 @@ def sizes_help() -> str:
 NUM_TRAINERS = 4
 HELD_OUT = 64
 SEQUENCES_APART = 16_384
+"""The text of a seed begins so many sequences behind that of the seed before."""
 FORMAT = 2
 """Of a saved run; one of another format is begun anew."""
-"""The text of a seed begins so many sequences behind that of the seed before."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,10 @@
 # for each step in the folder OUT.
 # Never: sets up. PYTHONPATH and the packages are those of README.md beside it.
 set -u
+if [[ ${2:-} != measure && ${2:-} != calibrate ]]; then
+  echo "expected a folder, then measure or calibrate; found: $*" >&2
+  exit 2
+fi
 out=$(realpath -m "$1") what=$2 python=${3:-python3}
 cd "$(dirname "$0")/../.." || exit 2
 mkdir -p "$out"
@@ -42,7 +46,4 @@ calibrate() {
 }
 
 nvidia-smi > "$out/card.log" 2>&1
-case $what in
-  measure | calibrate) "$what" ;;
-  *) echo "the second argument is measure or calibrate, found $what" >&2; exit 2 ;;
-esac
+"$what"

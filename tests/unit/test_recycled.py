@@ -1,6 +1,8 @@
 """Memory of large arrays is used again, and never while anything refers to it."""
 
 import gc
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -9,6 +11,7 @@ import torch
 
 from troth_client.runtime import recycled
 from troth_client.runtime.allocator import SPARE_BYTES
+from troth_client.train import memory
 
 SHAPE = (3, 64, 64)
 
@@ -68,7 +71,7 @@ def test_memory_that_somebody_holds_is_not_used_again(hold):
     assert place(recycled.empty(SHAPE)) != where
     del held
     gc.collect()
-    assert where in {place(memory) for memory in recycled._free.values()}
+    assert where in {place(one) for one in recycled._free.values()}
 
 
 def test_small_blocks_are_left_to_the_allocator():
@@ -83,6 +86,58 @@ def test_no_more_is_kept_than_glibc_would(monkeypatch):
     del arrays
     assert recycled.spare_bytes() == 4 * 3 * 64 * 64
     assert SPARE_BYTES == 256 << 20
+
+
+def test_the_oldest_memory_leaves_for_newer(monkeypatch):
+    monkeypatch.setattr(recycled, "SPARE_BYTES", 5 * 4 * 64 * 64)
+    old, other = recycled.empty((3, 64, 64)), recycled.empty((2, 64, 64))
+    del old, other
+    newest = recycled.empty((1, 64, 64))
+    where = place(newest)
+    del newest
+    assert recycled.spare_bytes() == 3 * 4 * 64 * 64
+    assert place(recycled.empty((1, 64, 64))) == where
+
+
+def test_memory_that_is_lacking_is_taken_from_what_is_spare(monkeypatch):
+    spare, real = recycled.empty(SHAPE), np.empty
+    del spare
+
+    def short(*asked):
+        if recycled.spare_bytes():
+            raise MemoryError("none left")
+        return real(*asked)
+
+    monkeypatch.setattr(recycled.np, "empty", short)
+    assert recycled.empty((2, 64, 64)).size == 2 * 64 * 64
+
+
+def test_what_is_given_back_after_a_lack_of_memory_is_spare_no_longer():
+    array = recycled.empty(SHAPE)
+    del array
+    memory.give_back()
+    assert recycled.spare_bytes() == 0
+
+
+@pytest.mark.long(reason="three processes that end while a thread reads")
+def test_a_thread_reads_its_array_until_the_process_ends():
+    for _ in range(3):
+        run = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, check=False)
+        assert run.returncode == 0, run.stderr
+
+
+ENDING = """
+import hashlib, threading
+from troth_client.runtime import recycled
+array = recycled.empty((100_000_000,))
+array[:] = 1
+begun = threading.Event()
+def read(view):
+    begun.set()
+    hashlib.sha256().update(view)
+threading.Thread(target=read, args=(memoryview(array),), daemon=True).start()
+begun.wait()
+"""
 
 
 def test_threads_never_share_memory():

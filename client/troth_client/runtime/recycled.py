@@ -29,9 +29,11 @@ class _Owner:
     """Every array on some memory refers to its owner. When that is gone, it is free."""
 
     def __init__(self, memory: Float32) -> None:
+        # Held here, too: at exit Python forgets finalizers while threads may still read.
+        self._memory = memory
         self.__array_interface__: dict[str, Any] = memory.__array_interface__
-        giving_back = weakref.finalize(self, _give_back, memory)
-        giving_back.atexit = False  # type: ignore[misc]  # a property
+        keeping = weakref.finalize(self, _keep, memory)
+        keeping.atexit = False  # type: ignore[misc]  # a property
 
 
 def empty(shape: Sequence[int]) -> Float32:
@@ -40,6 +42,11 @@ def empty(shape: Sequence[int]) -> Float32:
     if size * _VALUE_BYTES <= LARGE_BYTES:
         return np.empty(tuple(shape), np.float32)
     return np.asarray(_Owner(_taken(size))).reshape(tuple(shape))
+
+
+def give_back() -> None:
+    """Return all free memory to the system."""
+    _free.clear()
 
 
 def spare_bytes() -> int:
@@ -52,9 +59,18 @@ def _taken(size: int) -> Float32:
         memory = _free.get(key)
         if memory is not None and memory.size == size and _free.pop(key, None) is not None:
             return memory
+    try:
+        return np.empty(size, np.float32)
+    except MemoryError:
+        give_back()
     return np.empty(size, np.float32)
 
 
-def _give_back(memory: Float32) -> None:
-    if spare_bytes() + memory.nbytes <= SPARE_BYTES:
-        _free[id(memory)] = memory
+def _keep(memory: Float32) -> None:
+    """Keep memory that became free; older memory has to leave for it."""
+    if memory.nbytes > SPARE_BYTES:
+        return
+    for key in list(_free):
+        if spare_bytes() + memory.nbytes > SPARE_BYTES:
+            _free.pop(key, None)
+    _free[id(memory)] = memory

@@ -9,6 +9,8 @@ from typing import Final
 
 import torch
 
+from troth_client.runtime import recycled
+
 ADVICE: Final = (
     "This round is left out and the next one is tried. Take a smaller --micro-batch, or end other"
     " programs that use this memory."
@@ -24,5 +26,6 @@ TRYING: Final = (
 
 
 def give_back() -> None:
-    """Return memory that PyTorch keeps for later on a CUDA device: others can use it now."""
+    """Return memory that is kept for later, here and by PyTorch on a CUDA device, to the system."""
+    recycled.give_back()
     torch.cuda.empty_cache()  # does nothing where CUDA is not in use

@@ -41,7 +41,7 @@ def test_torch_itself_answers_right():
     [
         (scribbles_into_u, "another momentum after an encoding beside it"),
         (ignores_a_momentum_beside, "another choice of 64 coefficients"),
-        (keeps_what_few_places_should_lose, "another choice of 8 coefficients"),
+        (keeps_what_few_places_should_lose, "another choice of 32 coefficients"),
     ],
 )
 def test_a_broken_encoding_is_found_out(broken, cause):

@@ -28,7 +28,8 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
 _K = 64
-_FEW = 8
+_USUAL = 32
+"""The k of most presets: a GPU's kernel of each k is compiled by itself."""
 _SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 192)}
 _LAYOUT = TileLayout.from_shapes(_SHAPES)
 _LARGEST_ERROR = 8
@@ -87,7 +88,7 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
         error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
         if error > _LARGEST_ERROR:
             return f"a DCT that is not precise enough: {error:.1f} units off"
-        for k in (_K, _FEW):
+        for k in (_K, _USUAL):
             wrong = _wrong_choice(encode, there, coefficients, momentum, k)
             if wrong:
                 return wrong

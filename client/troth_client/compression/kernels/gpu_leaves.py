@@ -5,7 +5,7 @@ Next: `gpu_hash.py` for the kernels; `troth_attestation/bulk.py`, which hashes o
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 import torch
@@ -46,8 +46,8 @@ def leaf_hashes(tensors: Sequence[Tensor], leaf_bytes: int) -> list[Digest]:
         last = iter(bulk.leaf_hashes(_leaves_of(ends)))
     found: list[Digest] = []
     for count, end in zip(counts, ends, strict=True):
-        found += islice(whole, count)
-        found += islice(last, len(end) > 0)
+        found += [next(whole) for _ in range(count)]
+        found += [next(last)] if len(end) else []
     return found
 
 
