@@ -106,6 +106,13 @@ def test_a_residual_may_arrive_in_parts_of_whole_tiles():
         state.residual_root_of_parts([u[0].reshape(-1)[:4095]])
 
 
+def test_the_root_of_a_residual_follows_from_the_hashes_of_its_tiles():
+    u = np.random.default_rng(4).standard_normal((5, 64, 64)).astype(np.float32)
+    hashes = [bulk.leaf_hash(tile.tobytes()) for tile in u]
+    assert state.residual_root_over(hashes) == state.residual_root(u)
+    assert state.residual_root_over(hashes[::-1]) != state.residual_root(u)
+
+
 def test_the_order_of_assigned_sequences_counts():
     assert state.data_root([1, 2]) != state.data_root([2, 1])
     with pytest.raises(EmptyTreeError):
