@@ -88,6 +88,10 @@ class Rehearsal:
         """Return what a trainer would send and open if it had computed this D(g)."""
         return self._made(number, coefficients)[0]
 
+    def momentum(self, number: int) -> Carried | None:
+        """Return what a trainer keeps at home; None in its first round."""
+        return self._trainers[number].momentum
+
     def opened(self, offer: Offer, round_: int, draw: int) -> Shown:
         """Draw tiles of an offer by a seed of this round and draw, and open them."""
         sigma = H("troth:calibrate", u64(self._seed), u64(round_), u64(draw))
