@@ -5,7 +5,7 @@ Never: changes or rounds a value; an array of another dtype is refused, not conv
 Next: `pieces.py` for the parts of a state; `header.py`, in which the roots are signed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 
 from troth_attestation import bulk, merkle
@@ -58,11 +58,6 @@ def residual_root_of_parts(parts: Iterable[Float32]) -> Digest:
     Raises TensorError for another dtype or a part that ends within a tile.
     """
     return merkle.root_of(bulk.leaf_hashes(_tiles(parts)))
-
-
-def residual_root_over(hashes: Sequence[Digest]) -> Digest:
-    """Return `residual_root` from the leaf hashes of all tiles."""
-    return merkle.root_of(hashes)
 
 
 def _tiles(parts: Iterable[Float32]) -> Iterator[memoryview]:

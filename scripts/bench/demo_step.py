@@ -21,7 +21,7 @@ from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
-from troth_client.compression.residual import Carried, Residual
+from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import select
 
@@ -132,14 +132,13 @@ def our_step(
     """Return a step of ours, by a path, in place or not: what was sent leaves the momentum."""
     path, in_place = way
     encoder = path.encoder(layout, Residual(999_000), payloads[0].k)
-    first = encoder.encode(gradient, None)
-    carried = Carried(first.u, first.top.indices)
+    carried = encoder.encode(gradient, None).carried
 
     def step() -> dict[str, float]:
         nonlocal carried
         start = now()
         found = encoder.encode(gradient, carried, in_place=in_place)
-        carried = Carried(found.u, found.top.indices)
+        carried = found.carried
         encoded = now()
         update(weights, payloads, layout, (A, B), path)
         return parts(start, encoded)

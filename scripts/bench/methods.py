@@ -77,7 +77,7 @@ class DeMo:
         encoder = self._encoder
         made = encoder.encode(found.tensors, self._momenta.get(rank))
         raw = codec.encode(made.top.signs(made.is_sent))
-        self._momenta[rank] = Carried(made.u, made.top.indices)
+        self._momenta[rank] = made.carried
         self.num_bytes = len(raw)
         return raw
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from support import reference
-from troth_attestation import bulk, merkle
-from troth_attestation.pieces import bytes_of
+from troth_attestation import bulk
 from troth_attestation.sizes import TILE_COEFFICIENTS
 from troth_client.compression import apply, known_answer
 from troth_client.compression.codec import VerifiedPayload, decode, encode
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import NonFiniteError
+from troth_client.compression.host import leaves_of
 from troth_client.compression.kernels.base import Encoded, Kernels
 from troth_client.compression.known_answer import ApplyPath
 from troth_client.compression.residual import Carried, Residual, flushed
@@ -105,8 +105,7 @@ def payload(seed: int, tiles: int, k: int, absent: set[int] | tuple[()] = ()) ->
 
 def hashed_here(given: Iterable[Tensor], leaf_bytes: int) -> list[Digest]:
     """Return the leaf hashes of tensors of the processor, one tensor after another, by the host."""
-    arrays = [bytes_of("asked", one.contiguous().numpy()) for one in given]
-    return bulk.leaf_hashes(leaf for one in arrays for leaf in merkle.cut(one, leaf_bytes))
+    return bulk.leaf_hashes(leaves_of((one.contiguous().numpy() for one in given), leaf_bytes))
 
 
 def bits(tensor: Tensor) -> list[int]:

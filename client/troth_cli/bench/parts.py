@@ -7,7 +7,7 @@ Random gradients are no worse than real ones here: no part takes longer or short
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import torch
 from troth_attestation import merkle, openings
 from troth_attestation.bulk import leaf_hashes
 from troth_attestation.measure import Own, Rule
-from troth_attestation.pieces import CHUNK_BYTES, bytes_of
+from troth_attestation.pieces import CHUNK_BYTES
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.sizes import TILE_BYTES
 from troth_attestation.sketch import sketch
@@ -30,10 +30,10 @@ from troth_client.audit.device_gradient import gradient_of
 from troth_client.compression import codec
 from troth_client.compression.apply import update
 from troth_client.compression.dct import dct2
-from troth_client.compression.host import Float32, host_array
+from troth_client.compression.host import host_array, leaves_of
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
-from troth_client.compression.residual import Carried, Residual
+from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H
@@ -126,30 +126,25 @@ class Bench:
 
     def _encode_for_audits(self) -> Way:
         """Return an encode as a participant makes it: an audit may ask for both its u."""
-        carried = self._carried()
+        carried = self._encoder.encode(self._gradient, None).carried
 
         def encode() -> None:
             nonlocal carried
             found = self._encoder.encode(self._gradient, carried)
-            carried = Carried(found.u, found.top.indices)
+            carried = found.carried
 
         return encode
-
-    def _carried(self) -> Carried:
-        """Return the momentum after a first round."""
-        found = self._encoder.encode(self._gradient, None)
-        return Carried(found.u, found.top.indices)
 
     def _step(self) -> Iterator[Part]:
         """Measure encode, apply, and both together, which is a step of DeMo as an optimizer."""
         plan, weights = self._plan, self._draw(1)
         payloads = [self.payload_of(peer) for peer in range(plan.peers)]
-        carried = self._carried()
+        carried = self._encoder.encode(self._gradient, None).carried
 
         def encode() -> None:
             nonlocal carried
             found = self._encoder.encode(self._gradient, carried, in_place=True)
-            carried = Carried(found.u, found.top.indices)
+            carried = found.carried
 
         def apply() -> None:
             update(weights, payloads, self._layout, (_A, _B), self._path)
@@ -199,20 +194,19 @@ class Bench:
 
         Copies of a GPU's tensors are made before: a participant stores them anyway.
         """
-        held = [host_array(tensor) for tensor in tensors]
+        held, kernels = [host_array(tensor) for tensor in tensors], self._path.kernels
 
-        def on_device() -> None:
-            merkle.root_of(self._path.leaf_hashes(tensors, length) or [])
+        def on_host() -> Digest:
+            return merkle.root_of(leaf_hashes(leaves_of(held, length)))
 
-        def on_host() -> None:
-            merkle.root_of(leaf_hashes(_leaves(held, length)))
+        def by_sha256() -> Digest:
+            return merkle.root_of([_sha256(leaf) for leaf in leaves_of(held, length)])
 
-        def by_sha256() -> None:
-            merkle.root_of([_sha256(leaf) for leaf in _leaves(held, length)])
-
-        if self._path.hashes_leaves:
-            return {OURS: on_device, ON_HOST: on_host, SHA256: by_sha256}
-        return {OURS: on_host, SHA256: by_sha256}
+        if kernels is None or kernels.leaf_hashes is None:
+            return {OURS: on_host, SHA256: by_sha256}
+        hashes = kernels.leaf_hashes
+        on_device = lambda: merkle.root_of(hashes(tensors, length))  # noqa: E731
+        return {OURS: on_device, ON_HOST: on_host, SHA256: by_sha256}
 
     def _coefficients(self) -> torch.Tensor:
         return dct2(self._layout.to_tiles(self._gradient), in_place=True)
@@ -247,11 +241,6 @@ class Bench:
         shapes = self._layout.shapes.items()
         drawn = {n: source.standard_normal(s, np.float32) * np.float32(0.01) for n, s in shapes}
         return {n: torch.from_numpy(array).to(self._plan.device) for n, array in drawn.items()}
-
-
-def _leaves(arrays: Iterable[Float32], length: int) -> Iterator[memoryview]:
-    for array in arrays:
-        yield from merkle.cut(bytes_of("measured", array), length)
 
 
 def _sha256(leaf: merkle.Leaf) -> Digest:

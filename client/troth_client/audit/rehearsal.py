@@ -50,13 +50,6 @@ class Offer:
     sent: Signs
 
 
-@dataclass(slots=True)
-class _Trainer:
-    """The momentum that one trainer carries on: its u of the round before; None at first."""
-
-    momentum: Carried | None = None
-
-
 def batches(config: RunConfig, data: Sequences, number: int, num_trainers: int) -> list[Batch]:
     """Return the batch of each trainer in one round, ids [s, T + 1] in the order of the protocol.
 
@@ -81,7 +74,7 @@ class Rehearsal:
         self._seed = seed
         self._residual = Residual.of(config)
         self._nothing = np.zeros((self.layout.num_tiles, TILE_SIDE, TILE_SIDE), np.float32)
-        self._trainers = [_Trainer() for _ in range(num_trainers)]
+        self._momenta: list[Carried | None] = [None] * num_trainers
         self._path = choose_path("cpu", num_tiles=self.layout.num_tiles)
 
     def offer(self, number: int, coefficients: Float32) -> Offer:
@@ -90,7 +83,7 @@ class Rehearsal:
 
     def momentum(self, number: int) -> Carried | None:
         """Return what a trainer keeps at home; None in its first round."""
-        return self._trainers[number].momentum
+        return self._momenta[number]
 
     def opened(self, offer: Offer, round_: int, draw: int) -> Shown:
         """Draw tiles of an offer by a seed of this round and draw, and open them."""
@@ -104,7 +97,7 @@ class Rehearsal:
     def send(self, number: int, coefficients: Float32) -> Offer:
         """Return what a trainer sends for this D(g); its momentum goes on as if it was included."""
         found, top = self._made(number, coefficients)
-        self._trainers[number].momentum = Carried(torch.from_numpy(found.after), top.indices)
+        self._momenta[number] = Carried(torch.from_numpy(found.after), top.indices)
         return found
 
     def apply(self, round_: int, sent: Sequence[Signs]) -> None:
@@ -124,7 +117,7 @@ class Rehearsal:
 
     def _made(self, number: int, coefficients: Float32) -> tuple[Offer, TopK]:
         """Return what a trainer would send and open, and the choice that its momentum forgets."""
-        momentum = self._trainers[number].momentum
+        momentum = self._momenta[number]
         before = self._nothing if momentum is None else momentum.u.numpy()
         moved = self._residual.accumulate(momentum, torch.from_numpy(coefficients))
         top = top_k(moved.u, self._config.demo.k)

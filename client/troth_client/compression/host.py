@@ -5,7 +5,7 @@ Never: copies from a processor: there an array is a view of the tensor.
 Next: `state/residual_state.py` and `state/replica.py`, which hash and store what arrives.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from troth_attestation import merkle
+from troth_attestation.pieces import bytes_of
 from troth_client.runtime import recycled
 
 Float32 = NDArray[np.float32]
@@ -78,6 +80,12 @@ def host_array(tensor: Tensor) -> Float32:
     copy = HostCopy(tensor)
     copy.fill()
     return copy.array
+
+
+def leaves_of(arrays: Iterable[Float32], leaf_bytes: int) -> Iterator[memoryview]:
+    """Cut arrays into leaves, one after another; the last leaf of each may be shorter."""
+    for array in arrays:
+        yield from merkle.cut(bytes_of("cut into leaves", array), leaf_bytes)
 
 
 def streamed(source: Tensor, target: Float32, part_values: int = PART_VALUES) -> Iterator[Float32]:

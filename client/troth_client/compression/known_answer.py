@@ -131,11 +131,6 @@ class ApplyPath:
             return None
         return kernels.leaf_hashes(tensors, leaf_bytes)
 
-    @property
-    def hashes_leaves(self) -> bool:
-        """Whether the device hashes leaves."""
-        return self.kernels is not None and self.kernels.leaf_hashes is not None
-
     def __repr__(self) -> str:
         return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"
 

@@ -4,8 +4,8 @@ Owns: free memory of `SPARE_BYTES` at most, in blocks above `LARGE_BYTES`. Never
 that an array, a tensor or a view of either still refers to.
 Next: `allocator.py`, by which glibc does the same for smaller blocks.
 
-A trainer takes one array of the model's size in each round. To get its pages anew takes a machine
-20 ms for 120 MB, and a virtual one whose host has taken them back 350 ms.
+A trainer takes one array of the model's size in each round; docs/results.md has what new pages
+cost. New memory is numpy's, which asks for large pages; torch does not.
 """
 
 import math

@@ -16,15 +16,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from troth_attestation import merkle
 from troth_attestation.pieces import Float32
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_BYTES
-from troth_attestation.state import (
-    residual_root_of_parts,
-    residual_root_over,
-    zero_residual_root,
-)
+from troth_attestation.state import residual_root_of_parts, zero_residual_root
 from troth_client.compression.host import HostCopy, host_array
 from troth_client.compression.kernels.base import Encoded
 from troth_client.compression.known_answer import ApplyPath
@@ -220,7 +217,7 @@ class ResidualState:
         if hashes is None:
             return residual_root_of_parts(u.parts())
         u.fill()
-        return residual_root_over(hashes)
+        return merkle.root_of(hashes)
 
     def _here(self, stored: Float32) -> Tensor:
         return torch.from_numpy(stored.copy()).to(self._path.device)

@@ -40,7 +40,7 @@ class DeMo:
         found = gradient(self.model, batch, len(batch), config.train.clip_micro)
         encoded = self._encoder.encode(found.tensors, self._momentum, in_place=True)
         raw = codec.encode(encoded.top.signs(encoded.is_sent))
-        self._momentum = Carried(encoded.u, encoded.top.indices)
+        self._momentum = encoded.carried
         payloads = [
             codec.decode(one, self._layout.num_tiles, config.demo.k) for one in _gathered(raw)
         ]

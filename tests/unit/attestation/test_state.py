@@ -109,8 +109,8 @@ def test_a_residual_may_arrive_in_parts_of_whole_tiles():
 def test_the_root_of_a_residual_follows_from_the_hashes_of_its_tiles():
     u = np.random.default_rng(4).standard_normal((5, 64, 64)).astype(np.float32)
     hashes = [bulk.leaf_hash(tile.tobytes()) for tile in u]
-    assert state.residual_root_over(hashes) == state.residual_root(u)
-    assert state.residual_root_over(hashes[::-1]) != state.residual_root(u)
+    assert merkle.root_of(hashes) == state.residual_root(u)
+    assert merkle.root_of(hashes[::-1]) != state.residual_root(u)
 
 
 def test_the_order_of_assigned_sequences_counts():

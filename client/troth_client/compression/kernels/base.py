@@ -36,6 +36,11 @@ class Encoded:
     top: TopK
     is_sent: Bools
 
+    @property
+    def carried(self) -> Carried:
+        """The momentum of the next round, if the payload is included."""
+        return Carried(self.u, self.top.indices)
+
 
 Encode = Callable[
     [Mapping[str, Tensor], Carried | None, TileLayout, Residual, int, Tensor | None], Encoded

@@ -8,20 +8,20 @@ Next: `choice.py`, which acts on the answer.
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from troth_attestation import bulk, merkle
-from troth_attestation.pieces import CHUNK_BYTES, bytes_of
+from troth_attestation import bulk
+from troth_attestation.pieces import CHUNK_BYTES
 from troth_attestation.selection import LEAST_NORMAL
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import TILE_BYTES, TILE_COEFFICIENTS, TILE_SIDE
 from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.exact import basis_pair, inverse, sign_of, step_
+from troth_client.compression.host import leaves_of
 from troth_client.compression.kernels.base import Encode, Encoded, Kernels, LeafHashes, Update
 from troth_client.compression.residual import Carried, Moved, Residual
 from troth_client.compression.tiles import TileLayout
@@ -125,8 +125,7 @@ def wrong_hashes(leaf_hashes: LeafHashes, device: torch.device) -> str:
     for leaf_bytes, leaves in counts.items():
         draw = torch.Generator().manual_seed(leaf_bytes)
         values = [torch.randn(n * leaf_bytes // 4 + 3, generator=draw) for n in leaves]
-        cut = (merkle.cut(bytes_of("asked", one.numpy()), leaf_bytes) for one in values)
-        expected = bulk.leaf_hashes(chain.from_iterable(cut))
+        expected = bulk.leaf_hashes(leaves_of([one.numpy() for one in values], leaf_bytes))
         if leaf_hashes([one.to(device) for one in values], leaf_bytes) != expected:
             return f"other hashes of leaves of {leaf_bytes} bytes"
     return ""

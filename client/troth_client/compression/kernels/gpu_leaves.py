@@ -73,20 +73,15 @@ def _hashed(group: Sequence[Tensor], leaf_chunks: int) -> Tensor:
         hash_chunks[_programs(count)](
             Level(words, count), digests[first:], key, leaf_chunks, **HASH_OPTIONS
         )
-    for chunks in _halvings(leaf_chunks):
+    leaves = len(digests) // leaf_chunks
+    while len(digests) > leaves:
         above = _empty(len(digests) // 2, device)
+        is_top = len(above) == leaves
         hash_pairs[_programs(len(above))](
-            Level(digests, len(above)), above, key, chunks == 2, **HASH_OPTIONS
+            Level(digests, len(above)), above, key, is_top, **HASH_OPTIONS
         )
         digests = above
     return digests
-
-
-def _halvings(leaf_chunks: int) -> Iterator[int]:
-    """Yield how many digests a leaf has before each level of its tree, down to 2."""
-    while leaf_chunks > 1:
-        yield leaf_chunks
-        leaf_chunks //= 2
 
 
 def _empty(count: int, device: torch.device) -> Tensor:
