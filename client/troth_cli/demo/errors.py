@@ -4,7 +4,7 @@
     ├── DemoOptionError       options that contradict each other
     ├── FolderUsedError       the folder holds something already
     ├── TrainerFailedError    a trainer ended before the run did
-    └── NoProgressError       no round closed for far longer than one can take
+    └── NoProgressError       no round and no audit went on for far longer than either can take
 
 Owns: the classes. Never: a demo that ran to its end and proved nothing; its summary shows that.
 Next: `progress.py` raises the last two.
@@ -30,4 +30,4 @@ class TrainerFailedError(DemoError):
 
 
 class NoProgressError(DemoError):
-    """No round closed for far longer than one can take."""
+    """No round and no audit went on for far longer than either can take."""

@@ -21,9 +21,10 @@ NUM_VOID_ROUNDS = 3
 
 
 def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
-    """Return the longest time in which a healthy run closes no round, with room for a busy machine.
+    """Return the longest time in which nothing of a healthy run goes on.
 
-    The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup.
+    The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup. After the
+    last round audits go on, and no window of theirs is as long.
     """
     round_slots = params.commit_slots + params.attest_slots + params.close_grace_slots
     slots = NUM_VOID_ROUNDS * round_slots + params.halt_slots + params.warmup_slots
@@ -37,7 +38,7 @@ class Watch:
     folder: Path
     patience_seconds: float
     now: Callable[[], float] = time.monotonic
-    _seen: tuple[int, int, int] = (-1, -1, -1)
+    _seen: object = None
     _since: float = field(default=0.0)
 
     def check(self, board: Board, exit_codes: Mapping[str, int | None]) -> None:
@@ -49,7 +50,8 @@ class Watch:
             if code:
                 raise self._failed(board, name, code)
         num_ended = sum(code is not None for code in exit_codes.values())
-        progress = (board.round, num_ended, len(board.peers))
+        audits = tuple((line.stage, line.step) for line in board.audits.values())
+        progress = (board.round, audits, num_ended, len(board.peers))
         if progress != self._seen:
             self._seen, self._since = progress, self.now()
         waited = self.now() - self._since
@@ -73,7 +75,9 @@ class Watch:
 
     def _stuck(self, board: Board, waited: float) -> NoProgressError:
         states = ", ".join(f"{name} {line.state}" for name, line in sorted(board.peers.items()))
-        what = "a round to close" if board.peers else "a participant to start"
+        what = "a round to close, or an audit to go on,"
+        if not board.peers:
+            what = "a participant to start"
         return NoProgressError(
             f"{what} within {self._patience(board):.0f} s",
             f"none for {waited:.0f} s in {board.phase.lower()} of round {board.round} ({states})",

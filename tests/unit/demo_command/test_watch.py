@@ -91,7 +91,27 @@ def test_each_participant_that_starts_is_progress(stopwatch):
         stopwatch.seconds += 59.0
     one.check(board, {"trainer-0": None})
     stopwatch.seconds += 2.0
-    with pytest.raises(NoProgressError, match="a round to close within 60 s"):
+    with pytest.raises(
+        NoProgressError, match="a round to close, or an audit to go on, within 60 s"
+    ):
+        one.check(board, {"trainer-0": None})
+
+
+def test_each_step_of_an_audit_after_the_last_round_is_progress(stopwatch):
+    board, one = Board(), watch(stopwatch)
+    closed(board, 4)
+    of_audit = {"peer": "trainer-0", "round": 3, "target": 1}
+    for event in (
+        {"event": "audit_changed", "stage": "VERDICT_COMMIT"},
+        {"event": "audit_changed", "stage": "SETTLED"},
+        {"event": "audit_closed"},
+    ):
+        board.take(of_audit | event)
+        one.check(board, {"trainer-0": None})
+        stopwatch.seconds += 59.0
+    board.take(of_audit | {"event": "audit_closed"})
+    stopwatch.seconds += 2.0
+    with pytest.raises(NoProgressError):
         one.check(board, {"trainer-0": None})
 
 
@@ -123,9 +143,16 @@ def test_a_trainer_that_dies_without_a_reason_is_named_too(stopwatch):
     assert "no reason in its event log" in caught.value.found
 
 
-def test_patience_covers_three_void_rounds_and_a_halt():
+def test_patience_covers_three_void_rounds_a_halt_and_each_window_of_an_audit():
     params = DemoOptions().settings().chain.to_view()
     longest = 3 * (params.commit_slots + params.attest_slots + params.close_grace_slots)
     slots = longest + params.halt_slots + params.warmup_slots
     assert patience_seconds(params, 400) == slots * 0.4
     assert patience_seconds(params, 20) == MIN_PATIENCE_SECONDS
+    windows = {
+        name: getattr(params, name)
+        for name in ("case_slots", "appeal_slots", "breaker_slots", "seed_delay_slots")
+        + ("openings_slots", "verdict_commit_slots", "verdict_reveal_slots")
+        + ("jury_commit_slots", "jury_reveal_slots")
+    }
+    assert max(windows.values()) < slots, windows
