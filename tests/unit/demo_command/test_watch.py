@@ -149,10 +149,14 @@ def test_patience_covers_three_void_rounds_a_halt_and_each_window_of_an_audit():
     slots = longest + params.halt_slots + params.warmup_slots
     assert patience_seconds(params, 400) == slots * 0.4
     assert patience_seconds(params, 20) == MIN_PATIENCE_SECONDS
-    windows = {
-        name: getattr(params, name)
-        for name in ("case_slots", "appeal_slots", "breaker_slots", "seed_delay_slots")
-        + ("openings_slots", "verdict_commit_slots", "verdict_reveal_slots")
-        + ("jury_commit_slots", "jury_reveal_slots")
-    }
-    assert max(windows.values()) < slots, windows
+    windows = [
+        params.case_slots,
+        params.openings_slots,
+        params.verdict_commit_slots,
+        params.verdict_reveal_slots,
+        params.jury_commit_slots,
+        params.jury_reveal_slots,
+        params.appeal_slots,
+        params.breaker_slots,
+    ]
+    assert max(windows) < slots
