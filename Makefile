@@ -4,10 +4,12 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # A file stays on one worker. Tests with processes wait much, so four workers keep two cores busy;
-# long ones are whole runs of many processes, and would keep each other waiting.
+# long ones are whole runs, and would keep each other waiting.
 WORKERS ?= 4
-LONG_WORKERS ?= 3
+LONG_WORKERS ?= 2
 SHARED := --dist loadfile --no-loadscope-reorder
+# What runs side by side says all that it has to say when it ends.
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 # Every test process, and every process that a test starts, would compile all sources again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -30,8 +32,17 @@ audit: $(VENV)/.train ## check the run of the newest demo from its archive: ever
 test: $(VENV)/.dev judge ## set everything up, then run the tests
 	$(PYTEST) -n $(WORKERS) $(SHARED) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)
 
+# Slots of real processes are wall time: these tests come first in line for the cores. Runs with a clock of
+# their own take what is left. Only files with such tests are read, for all take each worker some 15 s.
+LONG := $(PYTEST) -n $(LONG_WORKERS) $(SHARED)
+LONG_FILES = $(shell grep -rl "mark\.long" tests --include="test_*.py")
+.PHONY: long-processes long-computing
 long: $(VENV)/.dev ## the tests that make test leaves to make check, each marked with the reason
-	$(PYTEST) -n $(LONG_WORKERS) $(SHARED) -m "long and not nightly"
+	$(MAKE) --jobs=2 $(SYNC) long-processes long-computing
+long-processes:
+	@$(LONG) -m "long and not nightly and (processes or validator)" $(LONG_FILES)
+long-computing:
+	@nice -n 10 $(LONG) -m "long and not nightly and not processes and not validator" $(LONG_FILES)
 
 # Who loses a stake is decided here: no line or branch without a test. What may be contested is
 # what the program accepts, so that test needs the program.
@@ -44,7 +55,7 @@ judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 # Rust's tests come last of these: they use the crates that program-check has built.
 STATIC := program-check lint types layers budgets docs notebooks rust
 check: $(VENV)/.dev ## all that CI runs
-	$(MAKE) --jobs=2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target) $(STATIC)
+	$(MAKE) --jobs=2 $(SYNC) $(STATIC)
 	$(MAKE) --no-print-directory test long
 
 setup: $(VENV)/.dev ## create .venv with everything a contributor needs

@@ -76,8 +76,10 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the modules of PyTorch and the tests out of every search for garbage."""
-    gc.collect()
+    """Keep the modules of PyTorch and the tests out of every search for garbage.
+
+    Garbage of the imports stays: each worker would look for it for a second or more.
+    """
     gc.freeze()
 
 

@@ -111,7 +111,7 @@ async def test_a_joiner_that_reaches_nobody_takes_the_weights_from_a_store(run_f
     assert events_of(run, "dan", "restoring")[0]["round"] == 10
 
 
-@pytest.mark.long(reason="260 rounds")
+@pytest.mark.nightly(reason="260 rounds; make check has joiners at rounds 10 and 12")
 async def test_a_joiner_at_round_200_of_260(run_factory):
     run = await run_factory.start(260, names="ada bob cyd", **QUIET)
     await join_late(run, "dan", 200)

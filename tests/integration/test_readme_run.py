@@ -25,12 +25,13 @@ print(len(made), tokenizer.decode(made))
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(900)]
 TWO_MINUTES = pytest.mark.long(reason="a whole run of forty rounds, as README has it")
-SMOKE = pytest.mark.long(reason="a whole run of ten rounds")
-FORTY_ON_A_VALIDATOR = pytest.mark.nightly(reason="forty rounds on solana-test-validator")
+ON_A_VALIDATOR = pytest.mark.nightly(
+    reason="a whole run more; test_guide_devnet.py has such a chain"
+)
 CASES = [
     pytest.param("", "localnet", id="as-it-is", marks=TWO_MINUTES),
-    pytest.param("validator", "smoke", id="validator-smoke", marks=SMOKE),
-    pytest.param("validator", "localnet", id="validator", marks=FORTY_ON_A_VALIDATOR),
+    pytest.param("validator", "smoke", id="validator-smoke", marks=ON_A_VALIDATOR),
+    pytest.param("validator", "localnet", id="validator", marks=ON_A_VALIDATOR),
 ]
 
 

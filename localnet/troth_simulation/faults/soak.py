@@ -28,8 +28,8 @@ from troth_simulation.faults.trouble import PEER_TROUBLES, RPC_TROUBLES, Kind
 
 FULL_DISK_BYTES: Final = 1_024
 """No file may grow beyond this while a disk is full."""
-QUIET_SLOTS: Final = 150
-"""The longest wait after the last fault for every member to be back."""
+QUIET_SLOTS: Final = 600
+"""The longest wait after the last fault for every member to be back; a start may take a minute."""
 START_SLOTS: Final = 3_000
 """The longest wait from the start of the chain for all members to take part."""
 _START_AGAIN_SLOTS: Final = 3

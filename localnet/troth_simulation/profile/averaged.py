@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import distributed
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from troth_client.model.llama import Llama
@@ -34,6 +33,8 @@ class Averaged:
     @classmethod
     def fsdp(cls, material: Material) -> Self:
         """Shard every layer, and what is left, over the ranks (FSDP2, resharded after forward)."""
+        from torch.distributed.fsdp import fully_shard  # noqa: PLC0415  takes seconds to import
+
         model = material.model()
         mesh = init_device_mesh("cpu", (distributed.get_world_size(),))
         for layer in model.model.layers:
