@@ -54,10 +54,12 @@ def test_a_reward_after_the_end_of_a_membership_stays_in_the_pool_and_the_run_cl
     driver.leave(TARGET)
     assert driver.entries[TARGET].status == Status.LEFT
     round_, pool = driver.run.round, driver.run.reward_pool
+    num_rewards = driver.ledger.recounted.count("rewards")
     driver.attest_all()
     settled = driver.close().event("RoundSettled")
     assert settled.withheld == settled.probation == 0
     assert_fields(driver.round(round_), unpaid=1 << TARGET, included=0b111111)
+    assert driver.ledger.recounted.count("rewards") == num_rewards + 5, "five of the six"
     assert_fields(driver.entries[TARGET], withheld=0, last_included=round_)
     assert_fields(driver.run, total_withheld=0, reward_pool=pool - 5 * REWARD)
     driver.draw(round_)

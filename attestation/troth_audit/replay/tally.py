@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import singledispatchmethod
 
 from troth_audit.replay.findings import Finding
-from troth_audit.replay.told import Told
+from troth_audit.replay.recount_state import Books
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_base import Event
@@ -30,10 +30,14 @@ NAMES = (
 
 
 class Tally:
-    """A checker that only counts. `told` is what the events before tell."""
+    """A checker that only counts.
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    `books` are those of the recount, which takes each event first: no event names a payload whose
+    reward stays in the pool, for its membership has ended.
+    """
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
         self._counts = Counter(dict.fromkeys(NAMES, 0))
 
     def check(self, event: Event) -> Iterator[Finding]:
@@ -81,6 +85,6 @@ class Tally:
 
     @_take.register
     def _(self, event: of_rounds.RoundSettled) -> None:
-        round_ = self._told.rounds.get(event.round)
-        if round_ is not None and event.reward_paid:
-            self._counts["rewards"] += bitmap.count(round_.included)
+        for round_ in self._books.ring.values():
+            if round_.number == event.round and event.reward_paid:
+                self._counts["rewards"] += bitmap.count(round_.included & ~round_.unpaid)

@@ -70,7 +70,7 @@ def auditor_of(
     replay = None if created is None else prepare(inputs, plan, created, threads, early)
     recount = Recount(told, bytes(Pubkey.from_string(head.run)))
     closes, series = Closes(told, recount.books), Series(told, recount.books)
-    checkers: list[Checker] = [closes, recount, Tally(told), series]
+    checkers: list[Checker] = [closes, recount, Tally(recount.books), series]
     if replay is not None:
         early += replay.found  # of an earlier process
         checkers.append(exact_tests(replay, told))

@@ -79,7 +79,7 @@ def checked(events: Iterable[Event]) -> list[Finding]:
     checkers: list[Checker] = [
         Closes(told, recount.books),
         recount,
-        Tally(told),
+        Tally(recount.books),
         Series(told, recount.books),
     ]
     found: list[Finding] = []
@@ -99,6 +99,7 @@ class Recounted:
     def __init__(self) -> None:
         self.told: Told | None = None
         self.recount: Recount | None = None
+        self.tally: Tally | None = None
 
     def take(self, events: Iterable[Event]) -> None:
         """Recount the events of a transaction; an honest program gives no finding."""
@@ -106,10 +107,16 @@ class Recounted:
             if isinstance(event, RunCreated):
                 self.told = Told(event.params.residual_rounds)
                 self.recount = Recount(self.told, bytes(event.run))
-            assert self.told is not None and self.recount is not None
-            findings = list(self.recount.check(event))
+                self.tally = Tally(self.recount.books)
+            assert self.told is not None and self.recount is not None and self.tally is not None
+            findings = [*self.recount.check(event), *self.tally.check(event)]
             assert not findings, (event, findings)
             self.told.take(event)
+
+    def count(self, name: str) -> int:
+        """How many of a kind the tally of an audit names."""
+        assert self.tally is not None
+        return self.tally.counts()[name]
 
     def compare(self, run: RunView, entries: Sequence[EntryView]) -> None:
         """Hold what was recounted against the accounts."""
