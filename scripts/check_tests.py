@@ -1,10 +1,10 @@
 """Check that a test that fails says what differs, and that tests share code through support alone.
 
-Owns: three rules. An assertion compares named values: neither side is a tuple of two or more
+Owns: four rules. An assertion compares named values: neither side is a tuple of two or more
 values, alone or as an element. The exception: the other side is an attribute, which has a name.
 No test module or conftest is imported; shared code lives in tests/support.
 A test that names a CUDA device, itself or through a name of its module, has the mark `cuda`: by it,
-`make gpu` finds the test.
+`make gpu` finds the test. No file but a test module has the mark `long`: `make long` reads those.
 Never: runs a test. Next: tests/support/fields.py, which compares fields by name.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 IDENTITY = ast.In | ast.NotIn | ast.Is | ast.IsNot
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+LONG = "pytest.mark.long"
 
 
 def main() -> int:
@@ -24,20 +25,24 @@ def main() -> int:
     found = [
         f"{path.relative_to(ROOT)}:{problem}"
         for path in paths
-        for problem in problems_of(path.read_text(encoding="utf-8"))
+        for problem in problems_of(
+            path.read_text(encoding="utf-8"), is_test=path.name.startswith("test_")
+        )
     ]
     print(
         "\n".join(found)
-        or f"tests: {len(paths)} files compare named values, import support, mark CUDA"
+        or f"tests: {len(paths)} files compare named values, import support, mark CUDA, long"
     )
     return 1 if found else 0
 
 
-def problems_of(source: str) -> Iterator[str]:
-    """Yield `line: problem` for each broken rule of one file."""
+def problems_of(source: str, *, is_test: bool = True) -> Iterator[str]:
+    """Yield `line: problem` for each broken rule of one file, of tests or of their support."""
     module = ast.parse(source)
     yield from _without_mark(module)
     for node in ast.walk(module):
+        if not is_test and isinstance(node, ast.Attribute) and ast.unparse(node) == LONG:
+            yield f"{node.lineno}: marks tests of other files long; make long would not read them"
         if isinstance(node, ast.Assert):
             yield from _unnamed(node)
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -101,3 +101,10 @@ def test_support_that_asks_for_a_gpu_is_found():
 
 def test_support_may_be_imported():
     assert not list(check.problems_of("from support.program.rounds import RoundDriver"))
+
+
+def test_support_marks_no_test_long():
+    source = "SLOW = pytest.mark.long(reason='a whole run')"
+    (problem,) = check.problems_of(source, is_test=False)
+    assert "make long would not read them" in problem
+    assert not list(check.problems_of(source, is_test=True))

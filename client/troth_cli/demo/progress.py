@@ -12,6 +12,7 @@ from pathlib import Path
 from troth_cli.demo.errors import NoProgressError, TrainerFailedError
 from troth_client.telemetry.board import Board
 from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.phase import Phase
 
 MIN_PATIENCE_SECONDS = 60.0
 START_SECONDS = 300.0
@@ -21,14 +22,29 @@ NUM_VOID_ROUNDS = 3
 
 
 def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
-    """Return the longest time in which nothing of a healthy run goes on.
+    """Return the longest time in which a healthy run closes no round, with room for a busy machine.
 
-    The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup. After the
-    last round audits go on, and no window of theirs is as long.
+    The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup.
     """
     round_slots = params.commit_slots + params.attest_slots + params.close_grace_slots
     slots = NUM_VOID_ROUNDS * round_slots + params.halt_slots + params.warmup_slots
     return max(MIN_PATIENCE_SECONDS, slots * slot_milliseconds / 1_000)
+
+
+def ending_seconds(params: ParamsView, slot_milliseconds: int) -> float:
+    """Return as much for a finished run, whose audits go on: at least their longest window."""
+    slots = max(
+        params.case_slots,
+        params.openings_slots,
+        params.verdict_commit_slots,
+        params.verdict_reveal_slots,
+        params.jury_commit_slots,
+        params.jury_reveal_slots,
+        params.appeal_slots,
+        params.breaker_slots,
+    )
+    of_rounds = patience_seconds(params, slot_milliseconds)
+    return max(of_rounds, slots * slot_milliseconds / 1_000)
 
 
 @dataclass(slots=True)
@@ -37,6 +53,7 @@ class Watch:
 
     folder: Path
     patience_seconds: float
+    ending_seconds: float
     now: Callable[[], float] = time.monotonic
     _seen: object = None
     _since: float = field(default=0.0)
@@ -59,8 +76,10 @@ class Watch:
             raise self._stuck(board, waited)
 
     def _patience(self, board: Board) -> float:
-        longest = self.patience_seconds
-        return longest if board.peers else max(START_SECONDS, longest)
+        if not board.peers:
+            return max(START_SECONDS, self.patience_seconds)
+        is_finished = board.phase == Phase.FINISHED.name
+        return self.ending_seconds if is_finished else self.patience_seconds
 
     def _failed(self, board: Board, name: str, code: int) -> TrainerFailedError:
         line = board.peers.get(name)
@@ -75,9 +94,8 @@ class Watch:
 
     def _stuck(self, board: Board, waited: float) -> NoProgressError:
         states = ", ".join(f"{name} {line.state}" for name, line in sorted(board.peers.items()))
-        what = "a round to close, or an audit to go on,"
-        if not board.peers:
-            what = "a participant to start"
+        goes_on = "a round to close, or an audit to go on,"
+        what = goes_on if board.peers else "a participant to start"
         return NoProgressError(
             f"{what} within {self._patience(board):.0f} s",
             f"none for {waited:.0f} s in {board.phase.lower()} of round {board.round} ({states})",

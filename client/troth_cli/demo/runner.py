@@ -18,7 +18,7 @@ from troth_cli.demo.archive import ArchiveProcess, complete, run_archive
 from troth_cli.demo.live import Stream
 from troth_cli.demo.options import DemoOptions
 from troth_cli.demo.participant import ParticipantProcess, preload_participants, run_participant
-from troth_cli.demo.progress import Watch, patience_seconds
+from troth_cli.demo.progress import Watch, ending_seconds, patience_seconds
 from troth_cli.demo.setup import DemoRun, create_run, participant_processes, start_chain
 from troth_cli.demo.summary import Summary, read_ledger, summarise
 from troth_cli.view.screen import REFRESHES_PER_SECOND
@@ -135,8 +135,8 @@ def _train(
 ) -> None:
     """Run the trainers until all have ended; raise what Watch raises."""
     stream.follow(process.events for process in processes)
-    patience = patience_seconds(options.settings().chain.to_view(), options.slot_milliseconds)
-    watch = Watch(options.folder, patience)
+    terms = options.settings().chain.to_view(), options.slot_milliseconds
+    watch = Watch(options.folder, patience_seconds(*terms), ending_seconds(*terms))
     names = [process.name for process in processes]
     living = dict.fromkeys(options.names)
     with Fleet(run_participant, processes) as fleet, _ended_at_once(fleet):

@@ -1,5 +1,6 @@
 """A demo that cannot succeed any more is told apart from a slow one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from troth_cli.demo.progress import (
     MIN_PATIENCE_SECONDS,
     START_SECONDS,
     Watch,
+    ending_seconds,
     patience_seconds,
 )
 from troth_client.telemetry.board import Board
@@ -31,7 +33,7 @@ def stopwatch():
 
 
 def watch(stopwatch):
-    return Watch(FOLDER, 60.0, stopwatch)
+    return Watch(FOLDER, 60.0, 90.0, stopwatch)
 
 
 def closed(board, round_):
@@ -143,20 +145,24 @@ def test_a_trainer_that_dies_without_a_reason_is_named_too(stopwatch):
     assert "no reason in its event log" in caught.value.found
 
 
-def test_patience_covers_three_void_rounds_a_halt_and_each_window_of_an_audit():
+def test_patience_covers_three_void_rounds_and_a_halt():
     params = DemoOptions().settings().chain.to_view()
     longest = 3 * (params.commit_slots + params.attest_slots + params.close_grace_slots)
     slots = longest + params.halt_slots + params.warmup_slots
     assert patience_seconds(params, 400) == slots * 0.4
     assert patience_seconds(params, 20) == MIN_PATIENCE_SECONDS
-    windows = [
-        params.case_slots,
-        params.openings_slots,
-        params.verdict_commit_slots,
-        params.verdict_reveal_slots,
-        params.jury_commit_slots,
-        params.jury_reveal_slots,
-        params.appeal_slots,
-        params.breaker_slots,
-    ]
-    assert max(windows) < slots
+
+
+def test_a_finished_run_has_the_longest_window_of_its_audits(stopwatch):
+    params = DemoOptions().settings().chain.to_view()
+    assert ending_seconds(params, 400) == patience_seconds(params, 400)
+    assert ending_seconds(replace(params, appeal_slots=216_000), 400) == 86_400
+    board, one = Board(), watch(stopwatch)
+    closed(board, 4)
+    board.take({"event": "phase", "peer": "trainer-0", "phase": "FINISHED", "round": 5})
+    one.check(board, {"trainer-0": None})
+    stopwatch.seconds += 90.0
+    one.check(board, {"trainer-0": None})
+    stopwatch.seconds += 1.0
+    with pytest.raises(NoProgressError, match="within 90 s"):
+        one.check(board, {"trainer-0": None})
