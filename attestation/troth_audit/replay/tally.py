@@ -85,6 +85,7 @@ class Tally:
 
     @_take.register
     def _(self, event: of_rounds.RoundSettled) -> None:
+        # Not `Books.held`, which raises for parameters that no run can have.
         for round_ in self._books.ring.values():
             if round_.number == event.round and event.reward_paid:
                 self._counts["rewards"] += bitmap.count(round_.included & ~round_.unpaid)
