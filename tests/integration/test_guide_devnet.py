@@ -15,6 +15,7 @@ import pytest
 from support.cli import Cli
 from support.network import SOL
 from support.pages import commands_of
+from support.reader import free_port
 from support.validator import validator_binary
 from support.waiting import wait_for
 
@@ -120,7 +121,11 @@ def trains_to_the_end(reader):
     reader.cli.ok("keys", "new", "second.json")
     reader.cli.ok("localnet", "airdrop", "second.json", 1)
     # A machine full of tests is a slow one, which the checks of a join would not have.
-    ways = [reader.words(join), reader.words(join.replace("owner.json", "second.json"))]
+    ways = [
+        reader.words(join.replace("0.0.0.0:7000", here).replace("HOST:7000", here))
+        for here in (f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port(1)}")
+    ]
+    ways[1] = ["second.json" if word == "owner.json" else word for word in ways[1]]
     with contextlib.ExitStack() as stack:
         members = [stack.enter_context(joined(words, Path("log"))) for words in ways]
 

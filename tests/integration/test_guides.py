@@ -42,7 +42,7 @@ def people(tmp_path_factory):
             one.words = {
                 "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
                 "TROTH_RPC=localhost": f"TROTH_RPC=http://127.0.0.1:{port}",
-                "--rpc devnet": f"--rpc http://127.0.0.1:{port}",
+                "--rpc devnet --program-id PROGRAM": f"--rpc http://127.0.0.1:{port}",
                 "run create --config": f"run create {LONGER} --config",
                 "0.0.0.0:7000": f"127.0.0.1:{free_port(1)}",
                 "--endpoint http://HOST:7000": "",

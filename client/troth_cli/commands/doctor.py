@@ -35,7 +35,7 @@ class DoctorOptions(Networked):
         typer.Option(
             "--state",
             metavar="DIR",
-            help="Folder of the participant; else troth-state/RUN-OWNER here.",
+            help="Folder of the participant; else one in troth-state, named by run and owner.",
             show_default=False,
         ),
     ] = None

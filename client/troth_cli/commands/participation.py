@@ -72,7 +72,7 @@ class WitnessOptions(WithArchive):
         typer.Option(
             "--state",
             metavar="DIR",
-            help="Folder of this participant; else troth-state/RUN-OWNER here.",
+            help="Folder of this participant; else one in troth-state, named by run and owner.",
         ),
     ] = None
     session_sol: Annotated[

@@ -76,7 +76,7 @@ def _no_log(source: Path) -> EventLogError:
     return EventLogError(
         f"{EVENTS_FILE} of a participant, a folder that holds some, or the address of a run",
         found,
-        "Name a state folder, like troth-state/RUN-OWNER, the folder of a demo, or the run's file.",
+        "Name a state folder, like one in troth-state, the folder of a demo, or the run's file.",
         subject=str(source),
     )
 

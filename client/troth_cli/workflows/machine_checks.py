@@ -16,7 +16,6 @@ from troth_cli.view.amounts import sol
 from troth_cli.workflows.checks import Check, CheckResult, Level, Registry, refusal, untested
 from troth_cli.workflows.disk import check_disk
 from troth_cli.workflows.prospects import Tempo, prospects
-from troth_cli.workflows.reach_checks import reach_result
 from troth_client.errors import ClientError
 from troth_client.participant.measuring import Measured
 from troth_coordinator.rules.config import RunConfig
@@ -49,7 +48,7 @@ class Candidate:
     view: NetworkView
     tempo: Tempo
     measured: Measurement
-    reach: Callable[[], Awaitable[bool | None]]
+    reach: Callable[[], Awaitable[CheckResult]]
     is_member: bool = False
     slower_by: str = ""
 
@@ -192,7 +191,7 @@ def check_load(candidate: Candidate, found: Measured) -> CheckResult:
 
 async def check_reach(candidate: Candidate) -> CheckResult:
     """Say whether others can reach this machine."""
-    return reach_result(await candidate.reach())
+    return await candidate.reach()
 
 
 async def check_pay(candidate: Candidate) -> CheckResult:

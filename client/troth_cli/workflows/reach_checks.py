@@ -5,12 +5,16 @@ Next: `machine_checks.py` and `doctor_run.py`, which list it.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from troth_cli.workflows.checks import CheckResult, Level, untested
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.errors import EndpointError
 from troth_client.transport.guard import is_private_host
 from troth_client.transport.reach import is_reachable
+
+ENOUGH_MEMBERS: Final = 2
+"""One alone may be away when a round needs it."""
 
 
 async def ask_holders(holders: Sequence[str], *, is_guarded: bool) -> bool | None:
@@ -26,6 +30,24 @@ def _host(endpoint: str) -> str:
         return check_endpoint(endpoint).host or ""
     except EndpointError:
         return ""
+
+
+def outbound_result(num_relays: int, num_members: int) -> CheckResult:
+    """Say whether enough others serve what this machine sends, since nobody connects to it.
+
+    `num_relays` counts hubs and buckets, `num_members` the members with an announced address.
+    """
+    found = f"nobody connects to this machine; it sends to {num_relays} hubs and buckets"
+    found += f" and {num_members} members"
+    if num_relays or num_members >= ENOUGH_MEMBERS:
+        return CheckResult(Level.OK, found)
+    return CheckResult(
+        Level.WARNING,
+        found,
+        f"a hub, a bucket or {ENOUGH_MEMBERS} members that can be reached",
+        "Name --listen and --endpoint, --hub or --store: payloads that nobody can fetch are not"
+        " included. Where all members run on one machine, give each --allow-private.",
+    )
 
 
 def reach_result(found: bool | None) -> CheckResult:

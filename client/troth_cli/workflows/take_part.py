@@ -8,7 +8,7 @@ Next: `machine_checks.py`; `troth_client.participant.process`.
 import asyncio
 import contextlib
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -22,13 +22,14 @@ from troth_cli.view.checks import checks_lines
 from troth_cli.view.output import Output
 from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
-from troth_cli.workflows.checks import run_checks
+from troth_cli.workflows.checks import CheckResult, run_checks, untested
 from troth_cli.workflows.helpers import helped
 from troth_cli.workflows.join import Joined, stop_if_refused
 from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
+from troth_cli.workflows.reach_checks import outbound_result, reach_result
 from troth_client.errors import ClientError
 from troth_client.model.device import Device, choose_device
 from troth_client.participant.assembly import Ports
@@ -41,6 +42,7 @@ from troth_client.telemetry.events import EventSinks
 from troth_client.train.errors import RanksError
 from troth_client.train.ranks import Ranks
 from troth_client.train.team import Team, meet, patience_of, start_seconds
+from troth_client.transport.guard import is_outbound_only
 from troth_client.transport.reach import is_reachable
 from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
@@ -173,7 +175,7 @@ def _candidate(
         view=looked.view,
         tempo=looked.tempo,
         measured=measured,
-        reach=_reach(request, listen, looked),
+        reach=partial(reach, request, listen, looked),
         is_member=looked.is_member,
         slower_by=slower_by(request.training),
     )
@@ -186,15 +188,17 @@ def slower_by(training: Training) -> str:
     return ", ".join(filter(None, (alone, eager)))
 
 
-def _reach(
-    request: JoinRequest, listen: tuple[str, int], looked: Looked
-) -> Callable[[], Awaitable[bool | None]]:
-    """Return the question whether others reach us; nobody is asked where we announce nothing."""
-    host, port = listen
-    asked = (*request.config.network.hubs, *request.hubs, *looked.holders)
-    if not host or request.endpoint:  # a proxy may stand at an address that is named by hand
-        asked = ()
-    return partial(is_reachable, asked, host, port, is_guarded=looked.is_guarded)
+async def reach(request: JoinRequest, listen: tuple[str, int], looked: Looked) -> CheckResult:
+    """Ask whether others reach us; where we announce nothing, count those that serve for us."""
+    (host, port), is_guarded = listen, looked.is_guarded
+    hubs = {*request.config.network.hubs, *request.hubs}
+    if is_outbound_only(host, request.endpoint, is_guarded=is_guarded):
+        stores = {*request.config.network.stores, *request.stores}
+        return outbound_result(len(hubs | stores), len(looked.holders))
+    if request.endpoint:
+        return untested("--endpoint is named by hand: a proxy may stand there")
+    asked = (*hubs, *looked.holders)
+    return reach_result(await is_reachable(asked, host, port, is_guarded=is_guarded))
 
 
 def _measured(request: JoinRequest, device: Device) -> Measured | ClientError:

@@ -64,7 +64,7 @@ from troth_client.telemetry.library_logs import as_events
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.files import BLOBS_FOLDER
-from troth_client.transport.guard import is_private_host
+from troth_client.transport.guard import is_outbound_only
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.agreement import check_run
@@ -271,7 +271,7 @@ def _open_transport(settings: ParticipantSettings, announced: str, genesis_hash:
         port = check_endpoint(announced).port or 0
     blobs = settings.state / BLOBS_FOLDER
     is_guarded = public_name(genesis_hash) is not None and not settings.allow_private
-    is_hidden = is_guarded and not settings.endpoint and is_private_host(settings.host)
+    is_hidden = is_outbound_only(settings.host, settings.endpoint, is_guarded=is_guarded)
     host = "" if is_hidden else settings.host
     return http_transport(
         host, port, folder=blobs, advertised=settings.endpoint, is_guarded=is_guarded

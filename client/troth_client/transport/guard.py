@@ -44,6 +44,15 @@ def is_private_host(host: str) -> bool:
     return host.lower().rstrip(".") == "localhost" or (is_number and not is_public(host))
 
 
+def is_outbound_only(host: str, endpoint: str, *, is_guarded: bool) -> bool:
+    """Return whether nobody will connect to us: we listen nowhere, or where strangers do not look.
+
+    `host` is where we listen, "" for nowhere; `endpoint` the address named for others, if any.
+    `is_guarded`: others connect to public addresses only, as on every public cluster.
+    """
+    return not host or (is_guarded and not endpoint and is_private_host(host))
+
+
 def public_socket(address: AddrInfoType) -> socket.socket:
     """Return a socket for an address of the open internet. Raises PermissionError for another."""
     family, kind, protocol, _, target = address
