@@ -1,14 +1,19 @@
 """An outsider audits runs with faults and cheats from their archives alone: all is in order."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from solders.pubkey import Pubkey
 from support.attacks.cheats import Loss, play_out, stage, work_cheat
 from support.halts import halted_after_progress
+from support.ports import LIAR, LIE_ROUND, vouch_for_everything, withhold
 from support.recordings import PLAN, audit_of, record
 from support.runs import FIVE, NO_AUDITS, start_members
 
+from troth_attestation import header as headers
+from troth_attestation.header import HEADER_BYTES
+from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Verdict
 from troth_cli.plot.audit import page_data
 from troth_cli.plot.data import RoundRow, Slash, StakeLine
@@ -94,3 +99,38 @@ async def test_a_run_that_went_back_to_its_checkpoint_passes(run_factory, data, 
     assert report.counts["void_rounds"] == 3
     assert report.findings == []
     assert report.verdict is Verdict.GOOD
+
+
+@pytest.mark.long(reason="a whole run in which a payload is struck")
+async def test_a_payload_that_was_struck_because_nobody_had_it_blinds_no_audit(
+    run_factory, data, tmp_path, monkeypatch
+):
+    """Colluders vouch for what they withhold. The round goes on without it, and so do audits."""
+    vouch_for_everything(monkeypatch)
+    run = await run_factory.create(7)
+    run.has_blob_folders = True
+    withhold(run, LIE_ROUND, "dan", "fay")
+    await start_members(run, ["ada", "bob", "cyd", "dan", "eve", "fay"])
+    await run.finish()
+    folder = await record(run, data[0], tmp_path / "archive")
+    for hidden in withheld(folder):  # the payload, then the header, too
+        hidden.unlink()
+        report = audit_of(folder)
+        # All vouch with an invented byte in each round: that is found beside it.
+        (note,) = [one for one in report.findings if one.rule is not Rule.POSSESSION]
+        assert (note.grade, note.round, note.participant) == (Grade.NOTE, LIE_ROUND, LIAR)
+        assert report.counts["roots"] == 8
+        assert report.counts["applied_rounds"] == 7
+
+
+def withheld(folder: Path) -> list[Path]:
+    """Payload and header of the liar in an archive."""
+    signed = {path: headers.decode(path.read_bytes()[:HEADER_BYTES]) for path in headers_in(folder)}
+    ((path, header),) = (
+        (path, one) for path, one in signed.items() if (one.round, one.index) == (LIE_ROUND, LIAR)
+    )
+    return [folder / "payload" / header.payload_root.hex(), path]
+
+
+def headers_in(folder: Path) -> list[Path]:
+    return sorted((folder / "header").iterdir())

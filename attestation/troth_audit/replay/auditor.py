@@ -158,8 +158,7 @@ class Replay(Generic[Decoded]):
             self.rounds.add(line)
 
     def _strike(self, event: PayloadStruck) -> Iterator[Finding]:
-        self.weights.strike(event.round, event.target)
-        yield from ()
+        yield from self.weights.strike(event.round, event.target)
 
     def _closed(self, told: Told, round_: RoundTold, event: RoundClosed) -> None:
         opened, state = round_.opened, None
@@ -190,10 +189,9 @@ class Replay(Generic[Decoded]):
         losses = []
         for committed, future in wanted:
             evidence = future.result()
-            yield from self.submissions.check(committed, evidence)
+            yield from self._checked(committed, evidence, waiting)
             if committed.claim.is_included:
                 waiting.payloads[committed.claim.index] = evidence.payload
-                waiting.is_whole &= evidence.is_whole
                 if evidence.header is not None:
                     losses.append(evidence.header.mean_loss)
                 yield from self._recomputed(evidence)
@@ -204,6 +202,20 @@ class Replay(Generic[Decoded]):
         if self.resumed is None or event.round >= self.resumed.round:
             self.rounds.add(_line(event, loss))
         self.on_round(event.round)
+
+    def _checked(
+        self, committed: Committed, evidence: Evidence[Decoded], waiting: Waiting[Decoded]
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with a submission; what it lacks waits with its round."""
+        claim = committed.claim
+        lacking: list[Finding] = []
+        if claim.is_included and not evidence.is_whole:
+            waiting.lacking[claim.index] = lacking
+        for one in self.submissions.check(committed, evidence):
+            if claim.index in waiting.lacking and one.grade is Grade.MISSING:
+                lacking.append(one)
+            else:
+                yield one
 
     def _recomputed(self, evidence: Evidence[Decoded]) -> Iterator[Finding]:
         """Compute an included payload again, on the weights of its round."""

@@ -73,7 +73,7 @@ class Draw:
     """Draws `num` payloads of the rounds in `span`. `take` gets every event of the ledger."""
 
     def __init__(self, num: int, key: str, span: range) -> None:
-        self._num, self._span = num, span
+        self._num, self._key, self._span = num, key, span
         source = random.Random(key)
         self._open, self._closed = _Reservoir(num, source), _Reservoir(num, source)
         self._seeds: dict[int, bytes] = {}
@@ -87,7 +87,10 @@ class Draw:
         """Return what was drawn, at the end of the ledger."""
         others = {at: one for at, one in self._closed.kept.items() if at not in self._open.kept}
         most = max(0, self._num - len(self._open.kept))
-        return {**self._open.kept, **dict(list(others.items())[:most])}
+        # What is kept is uniform as a set, and lies in order of its rounds: drawn once more.
+        source = random.Random(f"{self._key} again")
+        taken = source.sample(sorted(others), min(most, len(others)))
+        return {**self._open.kept, **{at: others[at] for at in taken}}
 
     @singledispatchmethod
     def _take(self, event: Event) -> None:

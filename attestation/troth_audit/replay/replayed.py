@@ -5,15 +5,16 @@ Never: applies a round before the next close with a root: until then a payload m
 Next: `evidence.py` for the payloads; `auditor.py` calls this.
 
 A round is applied when the next canonical root is known. So a correction changes the list of
-rounds that wait, and never a state.
+rounds that wait, and never a state. A payload that nobody has is missing only then: those who
+withheld it may have had it struck.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from troth_audit.replay.findings import Finding, Rule, discrepancy, missing
+from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy, missing
 from troth_audit.replay.ports import Decoded, Weights
 from troth_coordinator.chain.event_types_rounds import CheckpointStored
 from troth_coordinator.rules.ids import NONE
@@ -23,13 +24,14 @@ from troth_coordinator.rules.ids import NONE
 class Waiting(Generic[Decoded]):
     """A closed round that is not applied yet: its included payloads by index.
 
-    None stands for a malformed one. `is_whole` is False where one could not be had.
+    None stands for a malformed one. `lacking` has an entry for each that could not be had: what is
+    to be said of it, unless it is struck.
     """
 
     number: int
     num_trainers: int
     payloads: dict[int, Decoded | None]
-    is_whole: bool = True
+    lacking: dict[int, list[Finding]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -77,33 +79,31 @@ class Replayed(Generic[Decoded]):
         """Bring the weights to a round that closed with this canonical root, and compare."""
         self._newest = max(self._newest, state.round)
         if state.round > self.end:
-            self._lose()
+            self.is_lost = True
         if self.is_lost:
-            self._waiting.clear()
+            yield from self._drop()
             if state.round == self.start and not self._has_begun:
                 yield from self._begin(state, "canonical root")
             return
         while self._waiting:
-            waiting = self._waiting.popleft()
-            if not waiting.is_whole:
-                # Which payload is missing has been said where it was looked for.
-                self._lose()
+            if self._waiting[0].lacking:
+                yield from self._lose()
                 return
+            waiting = self._waiting.popleft()
             self.weights.apply(waiting.num_trainers, list(waiting.payloads.values()))
             self.num_applied += 1
         yield from self._compare(state, "canonical root")
 
     def wait(self, waiting: Waiting[Decoded]) -> None:
         """Let a closed round wait for the next root."""
-        if self.is_lost:
-            self._waiting.clear()  # the newest one counts where weights are taken up
         self._waiting.append(waiting)
 
-    def strike(self, round_: int, target: int) -> None:
-        """Take a payload back from a round that waits."""
+    def strike(self, round_: int, target: int) -> Iterator[Finding]:
+        """Take a payload back from a round that waits; nobody needs it any more."""
         for waiting in self._waiting:
             if waiting.number == round_:
                 waiting.payloads.pop(target, None)
+                yield from _unneeded(waiting.lacking.pop(target, []))
 
     def checkpoint(self, event: CheckpointStored) -> Iterator[Finding]:
         """Compare the weights with a root that the program stored at the close just now."""
@@ -122,7 +122,7 @@ class Replayed(Generic[Decoded]):
     def restart(self, round_: int, cursor: int) -> Iterator[Finding]:
         """Take the weights of the stored root for those of a round that a Warmup led to."""
         stored = self.stored
-        self._waiting.clear()
+        yield from _unneeded(self._drop())
         if stored is None or round_ < self.start or round_ == stored.round:
             return
         is_there = self.weights.recall(round_, cursor, stored.root)
@@ -135,6 +135,7 @@ class Replayed(Generic[Decoded]):
 
     def end_of_ledger(self) -> Iterator[Finding]:
         """Yield what is missing where the run never came to the rounds that were asked for."""
+        yield from self._drop()
         first = max(self.first, self.start)
         if self._newest < first:
             yield missing(Rule.STATE_ROOT, f"a close of round {first} with a root", first)
@@ -154,11 +155,11 @@ class Replayed(Generic[Decoded]):
         if at != (state.round, state.cursor):
             expected = f"weights of round {state.round}, cursor {state.cursor}"
             yield discrepancy(Rule.STATE_ROOT, expected, f"{at[0]}, {at[1]}", state.round)
-            self._lose()
+            yield from self._lose()
         elif found != state.root:
             expected = f"the {what} {state.root.hex()}"
             yield discrepancy(Rule.STATE_ROOT, expected, found, state.round)
-            self._lose()
+            yield from self._lose()
 
     def _begin(self, state: State, what: str) -> Iterator[Finding]:
         if not self.weights.take_up(state.round, state.cursor, state.root):
@@ -170,6 +171,18 @@ class Replayed(Generic[Decoded]):
         self._has_begun = True
         yield from self._compare(state, what)
 
-    def _lose(self) -> None:
+    def _lose(self) -> Iterator[Finding]:
         self.is_lost = True
-        self._waiting.clear()
+        yield from self._drop()
+
+    def _drop(self) -> Iterator[Finding]:
+        """Let go of the rounds that wait, and say what they lack."""
+        while self._waiting:
+            for found in self._waiting.popleft().lacking.values():
+                yield from found
+
+
+def _unneeded(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield as notes what is missing of payloads that the protocol took back."""
+    for one in found:
+        yield replace(one, grade=Grade.NOTE)

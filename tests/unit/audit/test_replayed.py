@@ -1,8 +1,8 @@
 """The order in which a replay applies, takes back, loses and takes up weights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from troth_audit.replay.findings import Grade, Rule
+from troth_audit.replay.findings import Finding, Grade, Rule, missing
 from troth_audit.replay.replayed import Replayed, State, Waiting
 from troth_coordinator.chain.event_types_rounds import CheckpointStored
 from troth_coordinator.rules.hashing import H, u64
@@ -59,8 +59,18 @@ def begun(weights: History, **options: int) -> Replayed[str]:
     return replayed
 
 
-def waiting(round_: int, *payloads: str, is_whole: bool = True) -> Waiting[str]:
-    return Waiting(round_, 2, dict(enumerate(payloads)), is_whole)
+def waiting(round_: int, *payloads: str | None) -> Waiting[str]:
+    """A round that waits; None stands for a payload that nobody has."""
+    found = Waiting(round_, 2, {at: one for at, one in enumerate(payloads) if one is not None})
+    for at, one in enumerate(payloads):
+        if one is None:
+            found.payloads[at] = None
+            found.lacking[at] = [missing(Rule.PAYLOAD, f"payload {at}", round_, at)]
+    return found
+
+
+def grades(found: Iterable[Finding]) -> list[Grade]:
+    return [one.grade for one in found]
 
 
 def stored(round_: int, *applied: str) -> CheckpointStored:
@@ -80,7 +90,7 @@ def test_a_payload_that_is_struck_before_the_next_root_was_never_applied():
     replayed = begun(History())
     assert list(replayed.close(state(0))) == []
     replayed.wait(waiting(0, "a", "b"))
-    replayed.strike(0, 1)
+    assert list(replayed.strike(0, 1)) == []
     replayed.wait(waiting(1))  # the forced void round
     assert list(replayed.close(state(2, "a"))) == []
 
@@ -89,9 +99,49 @@ def test_two_payloads_of_one_round_can_be_struck_over_two_void_rounds():
     replayed = begun(History())
     replayed.wait(waiting(0, "a", "b", "c"))
     for target in (1, 2):
-        replayed.strike(0, target)
+        assert list(replayed.strike(0, target)) == []
         replayed.wait(waiting(target))
     assert list(replayed.close(state(3, "a"))) == []
+
+
+def test_a_payload_that_nobody_has_is_a_note_once_it_is_struck():
+    """Whoever withholds a payload does not end the comparison of roots."""
+    replayed = begun(History())
+    replayed.wait(waiting(0, "a", None))
+    replayed.wait(waiting(1))
+    (found,) = replayed.strike(0, 1)
+    assert (found.grade, found.rule, found.participant) == (Grade.NOTE, Rule.PAYLOAD, 1)
+    replayed.wait(waiting(2))
+    assert list(replayed.close(state(3, "a"))) == []
+    assert (replayed.is_lost, replayed.num_applied) == (False, 3)
+
+
+def test_what_is_struck_while_the_weights_are_unknown_is_a_note_too():
+    replayed = begun(History())
+    replayed.wait(waiting(0, None))
+    assert grades(replayed.close(state(1, "x"))) == [Grade.MISSING]
+    replayed.wait(waiting(1, "a", None))
+    replayed.wait(waiting(2))
+    assert grades(replayed.strike(1, 1)) == [Grade.NOTE]
+    assert list(replayed.close(state(3, "x", "a"))) == []
+
+
+def test_what_a_restart_takes_back_need_not_be_had():
+    replayed = begun(History())
+    replayed.wait(waiting(0, "a"))
+    assert list(replayed.close(state(1, "a"))) == []
+    assert list(replayed.checkpoint(stored(1, "a"))) == []
+    replayed.wait(waiting(1, None))
+    replayed.wait(waiting(2))
+    assert grades(replayed.restart(3, 6)) == [Grade.NOTE]
+    assert list(replayed.close(state(3, "a"))) == []
+
+
+def test_what_the_last_rounds_of_a_ledger_lack_is_missing():
+    replayed = begun(History())
+    assert list(replayed.close(state(0))) == []
+    replayed.wait(waiting(0, "a", None))
+    assert grades(replayed.end_of_ledger()) == [Grade.MISSING]
 
 
 def test_another_root_is_named_once_and_the_replay_goes_on_at_a_root_that_is_served():
@@ -115,8 +165,9 @@ def test_the_round_of_a_taken_checkpoint_is_applied_after_it():
     """The weights come under the root before the round; its own payloads follow."""
     served = {root_of(1, ("x",)): ("x",)}
     replayed = begun(History(served))
-    replayed.wait(waiting(0, "a", is_whole=False))
-    assert list(replayed.close(state(1, "x"))) == []
+    replayed.wait(waiting(0, "a", None))
+    (lacked,) = replayed.close(state(1, "x"))
+    assert (lacked.grade, lacked.expected) == (Grade.MISSING, "payload 1")
     assert replayed.is_lost
     replayed.wait(waiting(1, "y"))
     assert list(replayed.checkpoint(stored(1, "x"))) == []
@@ -148,8 +199,8 @@ def lost_before_a_stored_root(weights: History) -> Replayed[str]:
     """A replay that kept the first weights, lost its own, and then saw a root of round 2 stored."""
     replayed = begun(weights)
     replayed.wait(waiting(0, "a"))
-    replayed.wait(waiting(1, is_whole=False))
-    assert list(replayed.close(state(2, "a", "b"))) == []
+    replayed.wait(waiting(1, None))
+    assert grades(replayed.close(state(2, "a", "b"))) == [Grade.MISSING]
     assert list(replayed.checkpoint(stored(2, "a", "b"))) == []
     assert replayed.is_lost
     return replayed
