@@ -110,7 +110,7 @@ class Participant:
         model = build(config.model, initial_weights(bytes(32), config.model), device.torch)
         views = weight_views(model)
         layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in views.items()})
-        path = choose_path(device.torch, num_tiles=layout.num_tiles)
+        path = choose_path(device.torch, num_tiles=layout.num_tiles, k=config.demo.k)
         hashers = ThreadPoolExecutor(2)
         replica = Replica(config, views, path, PastStates(keep, store, past), hashers)
         undo = Undo(keep, config.demo.k, store.load_residual)

@@ -53,7 +53,7 @@ class DeMo:
         self._config, self._model, self._weights = config, model, weight_views(model)
         self._device = device
         layout = TileLayout.from_shapes(trainable_shapes(config.model))
-        self._path = choose_path(device.torch, num_tiles=layout.num_tiles)
+        self._path = choose_path(device.torch, num_tiles=layout.num_tiles, k=config.demo.k)
         self._encoder = self._path.encoder(layout, Residual.of(config), config.demo.k)
         self._momenta: dict[int, Carried] = {}
 

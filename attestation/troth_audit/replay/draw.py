@@ -87,7 +87,7 @@ class Draw:
         """Return what was drawn, at the end of the ledger."""
         others = {at: one for at, one in self._closed.kept.items() if at not in self._open.kept}
         most = max(0, self._num - len(self._open.kept))
-        # What is kept is uniform as a set, and lies in order of its rounds: drawn once more.
+        # The set that a reservoir keeps is uniform, but lies in order of its rounds: draw from it.
         source = random.Random(f"{self._key} again")
         taken = source.sample(sorted(others), min(most, len(others)))
         return {**self._open.kept, **{at: others[at] for at in taken}}

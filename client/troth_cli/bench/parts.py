@@ -78,7 +78,7 @@ class Bench:
     def __init__(self, size: Size, plan: Plan) -> None:
         self._plan = plan
         self._layout = TileLayout.from_shapes(size.shapes)
-        self._path = choose_path(plan.device, num_tiles=self._layout.num_tiles)
+        self._path = choose_path(plan.device, num_tiles=self._layout.num_tiles, k=plan.k)
         self._gradient = self._draw(0)
         self._encoder = self._path.encoder(self._layout, Residual.of(RunConfig()), plan.k)
         found = self._encoder.encode(self._gradient, None)

@@ -25,7 +25,7 @@ from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import KnownAnswerError
 from troth_client.compression.exact import basis_pair, inverse, step_
 from troth_client.compression.kernels.base import Encoded, Kernels
-from troth_client.compression.kernels.check import wrong_encode
+from troth_client.compression.kernels.check import USUAL_K, wrong_encode
 from troth_client.compression.kernels.choice import find_kernels
 from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
@@ -135,23 +135,24 @@ class ApplyPath:
         return f"ApplyPath({self.device}, {self.dtype}, reason={self.reason!r})"
 
 
-def choose_path(device: torch.device | str, *, num_tiles: int = 0) -> ApplyPath:
+def choose_path(device: torch.device | str, *, num_tiles: int = 0, k: int = USUAL_K) -> ApplyPath:
     """Test a device and return the path to use: fp64 on it, or on the CPU with the reason.
 
     A CPU that fails in fp64 computes in int64. A model of at least `COMPILED_FROM_TILES` gets
-    compiled kernels too, if they pass their own test. Raises KnownAnswerError if not even the CPU
-    answers: then this machine must not take part.
+    compiled kernels too, if they pass their own test. `k` is the run's: so many coefficients of a
+    tile are chosen there. Raises KnownAnswerError if not even the CPU answers: then this machine
+    must not take part.
     """
     device = torch.device(device)
     if device.type == "mps":
-        return _on_processor("MPS has no fp64", num_tiles)
+        return _on_processor("MPS has no fp64", num_tiles, k)
     try:
-        check(device)
+        check(device, k=k)
     except KnownAnswerError as error:
         if device.type == "cpu":
             return integer_path(str(error))
-        return _on_processor(str(error), num_tiles)
-    compiled = _compiled(device) if num_tiles >= COMPILED_FROM_TILES else (None, "")
+        return _on_processor(str(error), num_tiles, k)
+    compiled = _compiled(device, k) if num_tiles >= COMPILED_FROM_TILES else (None, "")
     return ApplyPath(device, torch.float64, "", compiled, seal=_MADE_HERE)
 
 
@@ -161,20 +162,22 @@ def integer_path(reason: str) -> ApplyPath:
     return ApplyPath(torch.device("cpu"), torch.int64, reason, seal=_MADE_HERE)
 
 
-def _on_processor(reason: str, num_tiles: int) -> ApplyPath:
-    here = choose_path("cpu", num_tiles=num_tiles)
+def _on_processor(reason: str, num_tiles: int, k: int) -> ApplyPath:
+    here = choose_path("cpu", num_tiles=num_tiles, k=k)
     compiled, reasons = (here.kernels, here.note), filter(None, (reason, here.reason))
     return ApplyPath(here.device, here.dtype, "; ".join(reasons), compiled, seal=_MADE_HERE)
 
 
 @torch.no_grad()
-def check(device: torch.device | str, dtype: torch.dtype = torch.float64) -> None:
+def check(
+    device: torch.device | str, dtype: torch.dtype = torch.float64, *, k: int = USUAL_K
+) -> None:
     """Ask the device; KnownAnswerError names the first case that it answers differently."""
     device = torch.device(device)
     try:
         wrong = _wrong_basis() or _wrong_q(device, dtype) or _wrong_step(device)
         if not wrong and device.type != "cpu":  # the processor would judge itself
-            wrong = wrong_encode(_encode, device)
+            wrong = wrong_encode(_encode, device, k)
     except (RuntimeError, TypeError) as error:  # how torch says that a device lacks an operation
         wrong = f"{type(error).__name__}: {error}"
     if wrong:
@@ -209,9 +212,9 @@ def extreme_counts() -> npt.NDArray[np.int32]:
     return counts.astype(np.int32)
 
 
-def _compiled(device: torch.device) -> tuple[Kernels | None, str]:
+def _compiled(device: torch.device, k: int) -> tuple[Kernels | None, str]:
     hard = _from_bits([case[0] for case in STEP_CASES])
-    return find_kernels(device, hard, (_fp32(DECAY), _fp32(RATE)))
+    return find_kernels(device, hard, (_fp32(DECAY), _fp32(RATE)), k)
 
 
 def _encode(

@@ -229,7 +229,7 @@ def _round_state(
 ) -> RoundState:
     views = weight_views(model)
     layout = TileLayout.from_shapes({name: tuple(view.shape) for name, view in views.items()})
-    path = choose_path(resources.device.torch, num_tiles=layout.num_tiles)
+    path = choose_path(resources.device.torch, num_tiles=layout.num_tiles, k=config.demo.k)
     report_path(path, ports.events)
     keep, ring = view.params.keep_rounds, view.params.ring
     past = PastStates(keep, ports.store, resources.past_bytes)

@@ -119,7 +119,7 @@ def measure_machine(
     Raises KnownAnswerError on a machine that cannot apply exactly, MachineTooSmallError where the
     memory does not suffice, NonFiniteError.
     """
-    path = choose_path(device.torch)
+    path = choose_path(device.torch, k=config.demo.k)
     if not config.data.manifest_hash:
         config = config.with_manifest(bytes(32))
     try:

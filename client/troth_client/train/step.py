@@ -23,8 +23,10 @@ from troth_client.train.errors import BatchShapeError, NonFiniteError
 from troth_client.train.passes import Pass, Sums, eager_pass
 
 MICRO = 10**6
-MAX_HEADER_LOSS = 2**64
-"""A header holds fewer micro-nats."""
+MAX_HEADER_LOSS = 2**63
+"""A header holds fewer micro-nats: they are an i64 there."""
+_NORM_BLOCK = 2**20
+"""A sum of so many squares in fp32 is off by some 1e-5; over 10^8 it would lose a hundredth."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,12 @@ def clip(gradients: list[Tensor], clip_micro: int) -> float:
 
 
 def norm_of(gradients: Sequence[Tensor]) -> float:
-    """Return the global norm, summed in fp64 over the tensors. Raises NonFiniteError."""
-    norms = torch.stack(torch._foreach_norm(list(gradients))).cpu().double()
+    """Return the global norm of fp32 tensors: of blocks, whose norms are summed in fp64.
+
+    Devices sum in different orders, and must clip alike. Raises NonFiniteError.
+    """
+    blocks = [block for one in gradients for block in one.reshape(-1).split(_NORM_BLOCK)]
+    norms = torch.stack(torch._foreach_norm(blocks)).cpu().double()
     norm = float(torch.linalg.vector_norm(norms))
     if not np.isfinite(norm):
         raise NonFiniteError(

@@ -105,7 +105,7 @@ def test_two_payloads_of_one_round_can_be_struck_over_two_void_rounds():
 
 
 def test_a_payload_that_nobody_has_is_a_note_once_it_is_struck():
-    """Whoever withholds a payload does not end the comparison of roots."""
+    """Nobody ends the comparison of roots by withholding a payload."""
     replayed = begun(History())
     replayed.wait(waiting(0, "a", None))
     replayed.wait(waiting(1))

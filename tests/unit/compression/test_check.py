@@ -48,6 +48,18 @@ def test_a_broken_encoding_is_found_out(broken, cause):
     assert wrong_encode(broken, CPU) == cause
 
 
+def turns_the_signs_of_eight(gradient, carried, layout, rule, k, into):
+    found = honest(gradient, carried, layout, rule, k, into)
+    top = replace(found.top, negative=~found.top.negative) if k == 8 else found.top
+    return replace(found, top=top)
+
+
+def test_a_kernel_is_asked_for_the_k_of_the_run():
+    """A GPU's kernel of each k is compiled by itself; presets have k 8, 16 and 32."""
+    assert wrong_encode(turns_the_signs_of_eight, CPU) == ""
+    assert wrong_encode(turns_the_signs_of_eight, CPU, 8) == "another choice of 8 coefficients"
+
+
 def hashes_one_program(tensors, leaf_bytes):
     """The first 128 KiB alone are right, as if no other program had been launched."""
     return hashed_here([cut_off(one, 2**15) for one in tensors], leaf_bytes)

@@ -21,7 +21,7 @@ from troth_client.model.weights import build, trainable_parameters, weight_views
 from troth_client.train.errors import BatchShapeError, NonFiniteError
 from troth_client.train.evaluate import evaluate
 from troth_client.train.passes import differentiated, eager_pass, summed_loss
-from troth_client.train.step import gradient, micro_nats
+from troth_client.train.step import gradient, micro_nats, norm_of
 from troth_coordinator.rules.config import ModelSection
 
 SMALL = ModelSection(
@@ -166,9 +166,18 @@ def test_nothing_that_is_not_finite_comes_out(model, batch):
 
 
 def test_a_loss_that_no_header_holds_is_refused():
+    """Its field is an i64."""
     assert micro_nats(torch.tensor(2.0**43)) == 2**43 * 10**6
-    with pytest.raises(NonFiniteError, match="loss"):
-        micro_nats(torch.tensor(2e13))
+    for loss in (1e13, 2e13):
+        with pytest.raises(NonFiniteError, match="loss"):
+            micro_nats(torch.tensor(loss))
+
+
+def test_the_norm_of_a_large_gradient_loses_nothing():
+    """Squares summed in fp32 would lose half a per cent here, and a GPU would clip another way."""
+    dense = torch.randn(2**26, generator=torch.Generator().manual_seed(1))
+    exact = float(torch.linalg.vector_norm(dense, dtype=torch.float64))
+    assert norm_of([dense[:3], dense]) == pytest.approx(exact, rel=1e-4)
 
 
 @pytest.mark.cuda

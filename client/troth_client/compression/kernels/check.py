@@ -28,8 +28,8 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
 _K = 64
-_USUAL = 32
-"""The k of most presets: a GPU's kernel of each k is compiled by itself."""
+USUAL_K = 32
+"""The k of most presets."""
 _SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 192)}
 _LAYOUT = TileLayout.from_shapes(_SHAPES)
 _LARGEST_ERROR = 8
@@ -41,17 +41,21 @@ _ZEROS = torch.tensor([0.0, -0.0, -0.0])
 
 
 def wrong_answer(
-    kernels: Kernels, weights: Tensor, constants: tuple[float, float], device: torch.device
+    kernels: Kernels,
+    weights: Tensor,
+    constants: tuple[float, float],
+    device: torch.device,
+    k: int = USUAL_K,
 ) -> str:
     """Return the first question that the kernels answer differently there; "" if there is none.
 
-    `weights` are hard ones for a and b, fp32 of any length.
+    `weights` are hard ones for a and b, fp32 of any length. `k` is that of the run.
     """
     many = _payloads(kernels.max_fields)
     still = constants[0], 0.0
     wrong = _wrong_update(kernels.update, many, weights, constants, device)
     wrong = wrong or _wrong_update(kernels.update, many[:1], _ZEROS, still, device)
-    return wrong or wrong_encode(kernels.encode, device)
+    return wrong or wrong_encode(kernels.encode, device, k)
 
 
 def _wrong_update(
@@ -73,8 +77,11 @@ def _wrong_update(
     return ""
 
 
-def wrong_encode(encode: Encode, device: torch.device) -> str:
-    """Return what is wrong with an encoding on a device, judged by torch on the processor."""
+def wrong_encode(encode: Encode, device: torch.device, k: int = USUAL_K) -> str:
+    """Return what is wrong with an encoding on a device, judged by torch on the processor.
+
+    It is asked for k coefficients and for the most: a GPU's kernel of each k is compiled by itself.
+    """
     draw = torch.Generator().manual_seed(1)
     gradient = {n: torch.randn(s, generator=draw) for n, s in _SHAPES.items()}
     gradient["square"][:, TILE_SIDE:] = 0
@@ -88,8 +95,8 @@ def wrong_encode(encode: Encode, device: torch.device) -> str:
         error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
         if error > _LARGEST_ERROR:
             return f"a DCT that is not precise enough: {error:.1f} units off"
-        for k in (_K, _USUAL):
-            wrong = _wrong_choice(encode, there, coefficients, momentum, k)
+        for num in sorted({_K, k}, reverse=True):
+            wrong = _wrong_choice(encode, there, coefficients, momentum, num)
             if wrong:
                 return wrong
     except NonFiniteError as error:

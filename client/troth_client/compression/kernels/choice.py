@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from troth_client.compression.kernels.base import Kernels
-from troth_client.compression.kernels.check import wrong_answer, wrong_hashes
+from troth_client.compression.kernels.check import USUAL_K, wrong_answer, wrong_hashes
 
 Found = tuple[Kernels | None, str]
 """Kernels, or None; why there are none, or what they leave to the host, or ""."""
@@ -30,17 +30,21 @@ _FAILURES = (OSError, RuntimeError, SubprocessError, *_UNREADABLE)
 """Other errors in which a compiler of either path may end."""
 
 
-def find_kernels(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
+def find_kernels(
+    device: torch.device, weights: Tensor, constants: tuple[float, float], k: int = USUAL_K
+) -> Found:
     """Return kernels for a device that passed the test on it, or None and the reason.
 
-    `weights` and constants are those of the known-answer test. The first call on a machine compiles
-    for some seconds; later processes load what it has compiled.
+    `weights` and constants are those of the known-answer test, `k` is the run's. The first call on
+    a machine compiles for some seconds; later processes load what it has compiled.
     """
     find = find_compiled if device.type == "cpu" else find_triton
-    return find(device, weights, constants)
+    return find(device, weights, constants, k)
 
 
-def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
+def find_compiled(
+    device: torch.device, weights: Tensor, constants: tuple[float, float], k: int = USUAL_K
+) -> Found:
     """Return the kernels that numba compiles for a processor."""
     try:
         from numba.core.errors import NumbaError  # noqa: PLC0415
@@ -51,7 +55,7 @@ def find_compiled(device: torch.device, weights: Tensor, constants: tuple[float,
     kernels = Kernels(run.encode_layout, run.update_layout)
     try:
         saved.clear(run.ENTRIES)
-        wrong = wrong_answer(kernels, weights, constants, device)
+        wrong = wrong_answer(kernels, weights, constants, device, k)
         if not wrong:
             saved.seal(run.ENTRIES)
     except (NumbaError, *_FAILURES) as error:
@@ -69,7 +73,9 @@ def has_compiled() -> bool:
         return False
 
 
-def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, float]) -> Found:
+def find_triton(
+    device: torch.device, weights: Tensor, constants: tuple[float, float], k: int = USUAL_K
+) -> Found:
     """Return the kernels that Triton compiles for a GPU, or interprets on a processor.
 
     Without leaf hashes where only these are wrong, or do not compile: the host has them, too.
@@ -85,7 +91,7 @@ def find_triton(device: torch.device, weights: Tensor, constants: tuple[float, f
         gpu_leaves.leaf_hashes,
     )
     try:
-        wrong = wrong_answer(kernels, weights, constants, device)
+        wrong = wrong_answer(kernels, weights, constants, device, k)
     except (TritonError, *_FAILURES) as error:
         wrong = _said(error)
     if wrong:
