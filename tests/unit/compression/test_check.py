@@ -7,7 +7,9 @@ import pytest
 import torch
 from support.kernels import CPU, hashed_here
 
+from troth_client.compression import known_answer
 from troth_client.compression.encoder import Encoder
+from troth_client.compression.kernels import run
 from troth_client.compression.kernels.check import wrong_encode, wrong_hashes
 
 
@@ -58,6 +60,21 @@ def test_a_kernel_is_asked_for_the_k_of_the_run():
     """A GPU's kernel of each k is compiled by itself; presets have k 8, 16 and 32."""
     assert wrong_encode(turns_the_signs_of_eight, CPU) == ""
     assert wrong_encode(turns_the_signs_of_eight, CPU, 8) == "another choice of 8 coefficients"
+
+
+def test_kernels_that_fail_at_the_k_of_the_run_are_not_used(monkeypatch):
+    sound = run.encode_layout
+
+    def broken(gradient, before, layout, rule, k, into):
+        found = sound(gradient, before, layout, rule, k, into)
+        return replace(found, is_sent=~found.is_sent) if k == 8 else found
+
+    monkeypatch.setattr(run, "encode_layout", broken)
+    tiles = known_answer.COMPILED_FROM_TILES
+    assert known_answer.choose_path("cpu", num_tiles=tiles).kernels is not None
+    path = known_answer.choose_path("cpu", num_tiles=tiles, k=8)
+    assert path.kernels is None
+    assert path.note == "another choice of 8 coefficients"
 
 
 def hashes_one_program(tensors, leaf_bytes):

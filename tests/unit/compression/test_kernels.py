@@ -225,21 +225,6 @@ def test_broken_kernels_are_found_out(part, breaks, cause):
     assert cause in wrong_answer(broken, HARD[:6], (A, B), CPU)
 
 
-def test_kernels_that_fail_at_the_k_of_the_run_are_not_used(monkeypatch):
-    sound = compiled().kernels.encode
-
-    def broken(gradient, before, layout, rule, k, into):
-        found = sound(gradient, before, layout, rule, k, into)
-        return replace(found, is_sent=~found.is_sent) if k == 8 else found
-
-    monkeypatch.setattr(run, "encode_layout", broken)
-    tiles = known_answer.COMPILED_FROM_TILES
-    assert known_answer.choose_path("cpu", num_tiles=tiles).kernels is not None
-    path = known_answer.choose_path("cpu", num_tiles=tiles, k=8)
-    assert path.kernels is None
-    assert path.note == "another choice of 8 coefficients"
-
-
 def test_without_numba_torch_does_it_and_the_note_says_why(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.setitem(sys.modules, "numba.core.errors", None)
