@@ -90,6 +90,22 @@ def test_push_and_serve_take_the_data_that_lie_beside_the_file(here, begin, tmp_
         assert (there / shard.name).read_bytes() == shard.read_bytes()
 
 
+def test_a_new_run_offers_its_files_to_each_holder_and_names_one_that_is_away(here, tmp_path):
+    """The shards stay here: `troth data push` offers them."""
+    prepare_text(here.folder)
+    here.cli.ok("run", "init", "--preset", "smoke")
+    here.key("authority")
+    done = here.cli.ok(
+        *("run", "create", "--config", "smoke.toml", "--data", "set", "--key", "authority.json"),
+        *("--rpc", here.rpc, "--push-to", f"file://{tmp_path}/store"),
+        *("--push-to", "http://127.0.0.1:2"),
+    )
+    assert {path.name for path in (tmp_path / "store").iterdir()} == {"config", "manifest"}
+    (manifest,) = (tmp_path / "store" / "manifest").iterdir()
+    assert manifest.read_bytes() == (here.folder / "set" / "manifest.json").read_bytes()
+    assert "http://127.0.0.1:2 has not taken the run's files" in done.err
+
+
 @pytest.mark.parametrize("command", [("push", "--to", "http://127.0.0.1:2"), ("serve",)])
 def test_push_and_serve_ask_for_the_data_that_nobody_names(here, command):
     prepare_text(here.folder)

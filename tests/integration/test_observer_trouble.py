@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import pytest
 from support.runs import NO_AUDITS, until_round
 
 from troth_cli.observe.observer import GONE_EARLY_SECONDS, GONE_SECONDS, Observer, ObserverSettings
@@ -109,11 +110,18 @@ async def test_a_node_that_shows_no_account_for_a_moment_closes_no_open_run(run_
     await run.finish()
 
 
-async def test_one_look_is_all_if_nobody_follows(run_factory):
+@pytest.mark.parametrize(("follows", "seconds"), [(True, SECONDS), (False, 0.2)])
+async def test_one_look_is_all_if_nobody_follows(run_factory, monkeypatch, follows, seconds):
+    """An observer that follows looks again at once here, and meets the dead node."""
+    monkeypatch.setattr("troth_cli.observe.observer.LOOK_SECONDS", 0.0)
     run = await run_factory.create(3, **NO_AUDITS)
-    rpc = Switch(run.chain)
-    settings = ObserverSettings(follows=False)
-    async with observer_of(run, Clock(), rpc, settings) as observer:
+    rpc, clock = Switch(run.chain), Clock()
+    settings = ObserverSettings(follows=follows)
+    async with observer_of(run, clock, rpc, settings) as observer:
+        await observer.settle(SECONDS)
+        before = observer.latest()
         rpc.is_dead = True
-        assert not await observer.changed(0.0) or observer.latest().trouble == ""
-        assert observer.latest().run.phase == "waiting_for_members"
+        clock.now += 100.0
+        assert await observer.wait_beyond(before.revision, seconds) is follows
+        assert ("connection refused" in observer.latest().trouble) is follows
+        assert observer.latest().run == before.run

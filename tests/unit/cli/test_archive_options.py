@@ -7,7 +7,6 @@ import pytest
 from solders.keypair import Keypair
 
 from troth_cli.keyfiles import write_key
-from troth_cli.workflows import join as workflow
 from troth_cli.workflows import take_part
 from troth_client.archive.room import Keeping
 from troth_client.participant import process
@@ -22,20 +21,6 @@ def arguments(tmp_path):
 
 
 ARCHIVE = ("--archive", "archive")
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """The requests that reach the workflow, which ends there."""
-    found = []
-
-    def note(request, output):
-        del output
-        found.append(request)
-        return SimpleNamespace(rows=[], end=None)
-
-    monkeypatch.setattr(workflow, "join", note)
-    return found
 
 
 def kept_by(request):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
@@ -131,3 +132,16 @@ def test_a_subset_of_a_hugging_face_set_with_its_split_and_column(cli, tmp_path)
     error = cli.refused(*words[:-1], tmp_path / "other", *chosen[:-1], "text")
     assert error["kind"] == "SourceError"
     assert "columns ['satz']" in error["found"]
+
+
+def test_every_choice_of_a_hugging_face_set_reaches_the_library(cli, tmp_path, monkeypatch):
+    rows = [{"satz": f"Satz Nummer {number} " * 9} for number in range(60)]
+    load = Mock(return_value=rows)
+    monkeypatch.setattr("datasets.load_dataset", load)
+    (tmp_path / "set").mkdir()
+    chosen = ("--hf-config", "de", "--hf-split", "test", "--hf-column", "satz")
+    words = ("data", "prepare", "--hf", tmp_path / "set", *chosen, "--hf-revision", "v1.2")
+    cli.ok(*words, "--sequence-tokens", 32, "--out", tmp_path / "out")
+    load.assert_called_once_with(
+        str(tmp_path / "set"), "de", split="test", revision="v1.2", streaming=True
+    )
