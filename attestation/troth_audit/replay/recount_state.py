@@ -19,9 +19,10 @@ from troth_coordinator.rules.outage import Presence
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.refusal import Refusals
 from troth_coordinator.rules.reward import Buckets
-from troth_coordinator.rules.standing import NO_STRIKES, Misses, StrikeRing, stake_to_stay
+from troth_coordinator.rules.standing import NO_STRIKES, Misses, StrikeRing
 from troth_coordinator.rules.view import EntryFlag, SeedStatus, Status
 
 NO_DECISIONS = (NONE,) * 4
@@ -99,7 +100,7 @@ class Entry:
     @property
     def is_present(self) -> bool:
         """Joined, and neither left nor barred."""
-        return self.status in (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
+        return self.status in PRESENT
 
     @property
     def is_leaving(self) -> bool:
@@ -111,10 +112,10 @@ class Entry:
         """Whether its rewards wait for an audit."""
         return bool(self.flags & EntryFlag.PROBATION)
 
-    def is_short(self, params: ParamsView) -> bool:
-        """Whether it has less at stake than it needs to stay."""
-        keep, min_ = params.keep_stake_lamports, params.min_stake_lamports
-        return self.stake < stake_to_stay(keep, min_, self.past.work_faults)
+    @property
+    def work_faults(self) -> int:
+        """Convictions for work, of this membership and those before."""
+        return self.past.work_faults
 
 
 @dataclass(slots=True)
