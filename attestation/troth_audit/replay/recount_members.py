@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import NO_MISSES, Books, Entry, MisfitError
+from troth_audit.replay.recount_state import NO_MISSES, Books, Entry
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
 from troth_coordinator.rules.bitmap import count

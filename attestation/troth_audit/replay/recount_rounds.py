@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import Books, Entry, MisfitError, RoundBook
+from troth_audit.replay.recount_state import Books, Entry, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.rules import eligibility, root
 from troth_coordinator.rules.bitmap import count

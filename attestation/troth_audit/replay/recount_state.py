@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from troth_attestation.verdict import VerdictKind
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.told import Told
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKey, AuditStage
@@ -28,16 +29,6 @@ from troth_coordinator.rules.view import EntryFlag, SeedStatus, Status
 NO_DECISIONS = (NONE,) * 4
 NO_REFUSALS, NO_MISSES, NEVER_THERE = Refusals(), Misses(), Presence(0)
 EMPTY_BUCKETS = Buckets((0, 0, 0), (0, 0, 0))
-
-
-class MisfitError(Exception):
-    """An event speaks about what the events before it rule out."""
-
-    def __init__(self, rule: Rule, expected: object, found: object) -> None:
-        super().__init__(f"{rule.value}: expected {expected}, found {found}")
-        self.rule = rule
-        self.expected = expected
-        self.found = found
 
 
 @dataclass(slots=True)
