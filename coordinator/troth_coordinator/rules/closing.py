@@ -1,4 +1,4 @@
-"""What a run owes, and what it gives back once it is over (protocol sections 1 and 2).
+"""The debts of a run, and the money that it gives back once it is over (protocol section 2).
 
 Owns: the debts of the vault, what is left beside them, whether a participant's account may go.
 Never: says whether a run is over; `close_run` of the program does.

@@ -20,7 +20,7 @@ which a participant is no longer new."""
 
 
 class Member(standing.Staker, Protocol):
-    """What the open of a round reads of a participant: an entry of the roster, or of a recount."""
+    """The record of a participant that an open reads: an entry of the roster, or of a recount."""
 
     @property
     def status(self) -> Status:

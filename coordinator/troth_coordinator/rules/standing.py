@@ -46,7 +46,7 @@ class Misses:
 
 
 class Staker(Protocol):
-    """What the rules of stake read of a participant: an entry of the roster, or of a recount."""
+    """The record that the rules of stake read: an entry of the roster, or of a recount."""
 
     @property
     def stake(self) -> int:

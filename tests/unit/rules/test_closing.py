@@ -1,4 +1,4 @@
-"""What a run owes and gives back when it is closed. Next: rules/closing.py."""
+"""The debts of a run, and what it gives back when it is closed. Next: rules/closing.py."""
 
 from dataclasses import fields, replace
 
