@@ -22,7 +22,12 @@
         ├── DifferentWeightsError     weights that do not have the root on chain
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
+        ├── LedgerNotProvenError      a ledger that the chain hash on chain does not prove
         ├── JoinRefusedError          checks that speak against a deposit
+        ├── TooLateError              joining ends before the weights can be here
+        ├── MachineTooSlowError       work that takes longer than its window
+        ├── BoundsError               honest work that the judge's bounds do not call ok
+        ├── UnreachableError          a machine that others cannot connect to
         ├── OtherKeyError             a key that may not do what was asked
         ├── NotDueError               rewards or stake that may not be paid out yet
         └── NotJoinedError            the key takes no part in the run
@@ -153,6 +158,22 @@ class NotDueError(CommandError):
     def __init__(self, expected: str, found: str, next_step: str, subject: str, name: str) -> None:
         super().__init__(expected, found, next_step, subject)
         self.name = name
+
+
+class TooLateError(CommandError):
+    """Joining ends before this machine can have the weights; only a check's result names it."""
+
+
+class MachineTooSlowError(CommandError):
+    """Work takes longer than its window; only a check's result names it."""
+
+
+class BoundsError(CommandError):
+    """The judge's bounds do not call honest work ok; only a check's result names it."""
+
+
+class UnreachableError(CommandError):
+    """Nobody can connect to this machine; only a check's result names it."""
 
 
 class JoinRefusedError(CommandError):

@@ -73,7 +73,7 @@ def test_a_machine_that_cannot_keep_up_is_refused_without_anyway(bench):
     error = bench.cli.refused(*strict(bench, run, "a", "--check"))
     commit = by_name(error["checks"])["commit"]
     assert commit["level"] == "refused"
-    assert commit["kind"] == "TooSlowError"
+    assert commit["kind"] == "MachineTooSlowError"
     assert "--anyway" in error["next_step"]
     assert bench.balance("a") == 10 * SOL
     found = bench.cli.json(*strict(bench, run, "a", "--check", "--anyway"))

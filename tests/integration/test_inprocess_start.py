@@ -20,7 +20,7 @@ from troth_attestation.quorum import AuditOutcome
 from troth_client.model.init import initial_weights
 from troth_client.model.weights import build
 from troth_client.network.errors import NoGradientError
-from troth_client.participant.assembly import ConfigMismatchError
+from troth_client.participant.errors import ConfigMismatchError
 from troth_client.train.evaluate import evaluate
 from troth_coordinator.rules.assignment import SequenceOrder, rank_start
 from troth_coordinator.rules.config import ModelSection

@@ -21,6 +21,7 @@ MODULES = [
     "troth_client.data.errors",
     "troth_client.model.errors",
     "troth_client.network.errors",
+    "troth_client.participant.errors",
     "troth_client.state.errors",
     "troth_client.storage.errors",
     "troth_client.train.errors",

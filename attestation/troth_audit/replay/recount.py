@@ -34,12 +34,13 @@ from troth_audit.replay import recount_rounds as rounds
 from troth_audit.replay import recount_seeds as seeds
 from troth_audit.replay import recount_sentence as sentences
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Finding, Rule, discrepancy
 from troth_audit.replay.recount_acts import check_act, is_known
 from troth_audit.replay.recount_money import totals
 from troth_audit.replay.recount_phases import Phases
 from troth_audit.replay.recount_script import Expected, Script, place_of
-from troth_audit.replay.recount_state import Books, MisfitError, standing_of
+from troth_audit.replay.recount_state import Books, standing_of
 from troth_audit.replay.told import Told
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.chain import event_types_life as of_life

@@ -13,9 +13,10 @@ from troth_attestation.verdict import Statement, VerdictKind
 from troth_audit.replay import recount_judges as judges
 from troth_audit.replay import recount_seeds as seeds
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script, told
-from troth_audit.replay.recount_state import AuditBook, Books, Judge, MisfitError, RoundBook
+from troth_audit.replay.recount_state import AuditBook, Books, Judge, RoundBook
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
 from troth_coordinator.rules.audits import FIRST_SEATS, MAX_SEATS, SECOND_SEATS

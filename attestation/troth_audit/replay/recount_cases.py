@@ -17,9 +17,10 @@ from troth_audit.replay import recount_judges as judges
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_sentence as sentences
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script, told
-from troth_audit.replay.recount_state import AuditBook, Books, Judge, MisfitError, RoundBook, less
+from troth_audit.replay.recount_state import AuditBook, Books, Judge, RoundBook, less
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage

@@ -7,17 +7,11 @@ Next: `recount_money.py` for the places of lamports.
 
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_members import end_probations
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import (
-    AuditBook,
-    Books,
-    Entry,
-    MisfitError,
-    Record,
-    less,
-)
+from troth_audit.replay.recount_state import AuditBook, Books, Entry, Record, less
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.rules.audit_view import AuditFlag, AuditStage

@@ -1,26 +1,26 @@
-"""Memberships in the recount: who may return, who is ready, who is in a round, and who goes.
+"""Memberships in the recount: who may return, who is ready, and who goes.
 
-Owns: `post_ready` and `activate`, the end of a Warmup, requests that wait for an open, the sets of
-a round. Never: takes stakes; `recount_life.py` does.
-Next: `recount_rounds.py` for the rounds.
+Owns: `post_ready` and `activate`, the end of a Warmup, requests that wait for an open.
+Never: takes stakes; `recount_life.py` does.
+Next: `recount_rounds.py` for the rounds and their sets.
 """
 
 from dataclasses import dataclass
 
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import NO_MISSES, Books, Entry, MisfitError
+from troth_audit.replay.recount_state import NO_MISSES, Books, Entry
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
-from troth_coordinator.rules import eligibility
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
-from troth_coordinator.rules.membership import NEW_ROUNDS, RoundSets
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.root import root_vote
-from troth_coordinator.rules.view import EntryFlag, Role, Status
+from troth_coordinator.rules.standing import is_short
+from troth_coordinator.rules.view import Role, Status
 
 VOID_ROUNDS_TO_HALT = 3
 _WAITING = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
@@ -36,7 +36,7 @@ def ready(books: Books, event: of_rounds.ReadyPosted) -> Script:
     )
     may_act = entry.is_present and entry.status != Status.ACTIVE and not is_out
     is_phase = is_running or books.phase in _WAITING
-    if not may_act or not is_phase or entry.is_short(books.params):
+    if not may_act or not is_phase or is_short(entry, books.params):
         raise MisfitError(Rule.ROUND_SETS, "somebody who may come back", entry.status.name.lower())
     stored, root = books.stored_root
     standing.act(books, entry, event.slot)
@@ -48,34 +48,13 @@ def ready(books: Books, event: of_rounds.ReadyPosted) -> Script:
     entry.ready = event.round, event.vote
 
 
-def sets_at_open(books: Books, *, keeps_going: bool) -> RoundSets:
-    """Return the sets of a round that opens now."""
-    members = trainers = witnesses = earned = is_new = 0
-    params = books.params
-    for one, entry in books.members():
-        is_going = entry.is_leaving or entry.is_short(params)
-        is_there = entry.status == Status.ACTIVE and entry.active_round <= books.round
-        if not is_there or (is_going and not keeps_going):
-            continue
-        members |= one
-        trainers |= one if entry.roles & Role.TRAINER else 0
-        if entry.roles & Role.WITNESS and not entry.flags & EntryFlag.SILENT:
-            witnesses |= one
-            after = params.seat_after_rounds
-            if eligibility.has_earned_seat(entry.rounds_served, entry.joined_round, after):
-                earned |= one
-        is_new |= one if entry.included_since_strike < NEW_ROUNDS else 0
-    bench = eligibility.fill_bench(earned, witnesses, lambda at: books.entries[at].rounds_served)
-    return RoundSets(*map(type(bench), (members, trainers, bench, is_new)))
-
-
 def membership_changed(books: Books, event: of_rounds.MembershipChanged) -> Script:
     """Let requests take effect; before a root-only step leavers and the short stay on."""
     left = sum(one for one, entry in books.members() if entry.is_leaving)
     short = sum(
         one
         for one, entry in books.members()
-        if entry.status == Status.ACTIVE and not entry.is_leaving and entry.is_short(books.params)
+        if entry.status == Status.ACTIVE and not entry.is_leaving and is_short(entry, books.params)
     )
     rotated = sum(one for one, entry in books.members() if entry.has_next_session)
     ways = ({"left": left, "short": short}, {"left": 0, "short": 0})
@@ -123,7 +102,7 @@ def attendance(books: Books) -> Attendance:
         found.pending |= one
         found.trainers |= one if entry.roles & Role.TRAINER else 0
         is_ready = entry.ready is not None and entry.ready[0] == stored
-        found.ready |= one if is_ready and not entry.is_short(books.params) else 0
+        found.ready |= one if is_ready and not is_short(entry, books.params) else 0
     return found
 
 
@@ -154,7 +133,7 @@ def activated(books: Books, event: of_rounds.Activated) -> Script:
     from_ = books.round if is_between else books.round + 1
     shown = entry.ready
     may_act = entry.is_present and entry.status != Status.ACTIVE
-    if shown is None or not may_act or entry.is_short(books.params):
+    if shown is None or not may_act or is_short(entry, books.params):
         raise MisfitError(Rule.ROUND_SETS, "a joiner that is ready", entry.status.name.lower())
     round_ = books.round_of(shown[0], Rule.ROUND_SETS)
     vote = root_vote(books.run, round_.number, entry.owner, round_.canonical_root)

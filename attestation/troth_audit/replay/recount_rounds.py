@@ -7,16 +7,17 @@ Next: `recount_seeds.py` for the sample.
 
 from dataclasses import dataclass
 
-from troth_audit.replay import recount_members as members
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import Books, Entry, MisfitError, RoundBook
+from troth_audit.replay.recount_state import Books, Entry, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.rules import eligibility, root
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.membership import is_root_only, sets_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.reward import scaled_reward
 from troth_coordinator.rules.standing import Duty, after_round
@@ -27,7 +28,7 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     """Open a round: its sets follow from the entries."""
     params = books.params
     books.epoch = books.round // params.rounds_per_epoch
-    sets = members.sets_at_open(books, keeps_going=event.root_only)
+    sets = sets_of(books.entries, books.round, params, keeps_going=event.root_only)
     expected = {
         "round": books.round,
         "epoch": books.epoch,
@@ -71,9 +72,7 @@ def is_update_due(books: Books, slot: int) -> bool:
 
 def is_last_step(books: Books) -> bool:
     """Whether a root-only step ends the stretch of rounds, in place of another round."""
-    staying = members.sets_at_open(books, keeps_going=False)
-    are_few = not staying.trainers or count(staying.members) < books.params.min_members
-    return books.round >= books.params.max_rounds or are_few
+    return is_root_only(books.entries, books.round, books.params)
 
 
 def closed(books: Books, event: of_rounds.RoundClosed) -> Script:

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from solders.pubkey import Pubkey
 
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Finding, Rule, discrepancy
-from troth_audit.replay.recount_state import MisfitError
 from troth_coordinator.chain.event_base import Event
 
 Told = TypeVar("Told", bound=Event)

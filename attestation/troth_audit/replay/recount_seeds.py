@@ -9,9 +9,10 @@ Next: `recount_audits.py` for the audits of the sample.
 from troth_attestation.sampling import Payloads, Rates, limit, sampled_targets
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
-from troth_audit.replay.recount_state import Books, MisfitError, RoundBook
+from troth_audit.replay.recount_state import Books, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.rules import bitmap, eligibility
 from troth_coordinator.rules.refusal import openings_price

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from troth_attestation.verdict import VerdictKind
+from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.told import Told
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKey, AuditStage
@@ -19,24 +20,15 @@ from troth_coordinator.rules.outage import Presence
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.refusal import Refusals
 from troth_coordinator.rules.reward import Buckets
-from troth_coordinator.rules.standing import NO_STRIKES, Misses, StrikeRing, stake_to_stay
+from troth_coordinator.rules.standing import NO_STRIKES, Misses, StrikeRing
 from troth_coordinator.rules.view import EntryFlag, SeedStatus, Status
 
 NO_DECISIONS = (NONE,) * 4
 NO_REFUSALS, NO_MISSES, NEVER_THERE = Refusals(), Misses(), Presence(0)
 EMPTY_BUCKETS = Buckets((0, 0, 0), (0, 0, 0))
-
-
-class MisfitError(Exception):
-    """An event speaks about what the events before it rule out."""
-
-    def __init__(self, rule: Rule, expected: object, found: object) -> None:
-        super().__init__(f"{rule.value}: expected {expected}, found {found}")
-        self.rule = rule
-        self.expected = expected
-        self.found = found
 
 
 @dataclass(slots=True)
@@ -99,7 +91,7 @@ class Entry:
     @property
     def is_present(self) -> bool:
         """Joined, and neither left nor barred."""
-        return self.status in (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
+        return self.status in PRESENT
 
     @property
     def is_leaving(self) -> bool:
@@ -111,10 +103,10 @@ class Entry:
         """Whether its rewards wait for an audit."""
         return bool(self.flags & EntryFlag.PROBATION)
 
-    def is_short(self, params: ParamsView) -> bool:
-        """Whether it has less at stake than it needs to stay."""
-        keep, min_ = params.keep_stake_lamports, params.min_stake_lamports
-        return self.stake < stake_to_stay(keep, min_, self.past.work_faults)
+    @property
+    def work_faults(self) -> int:
+        """Convictions for work, of this membership and those before."""
+        return self.past.work_faults
 
 
 @dataclass(slots=True)

@@ -8,13 +8,16 @@ Next: `join_checks.py` and `doctor.py` for the lists; `../view/checks.py` for th
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, NewType, TypeVar
 
 from troth_coordinator.chain.errors import ProgramRefusedError
 from troth_coordinator.errors import TrothError
 
 Number = int | float | str | bool | None
 """A value of a result, for scripts."""
+Kind = NewType("Kind", str)
+"""The name of an error that exists: only `kind_of` makes it."""
+NO_KIND: Final = Kind("")
 
 
 class Level(StrEnum):
@@ -31,7 +34,7 @@ class Level(StrEnum):
 class CheckResult:
     """The answer of a check. `advice` is "" where there is nothing to do.
 
-    `kind` is the class of the error behind a refusal, and `can_go_on` tells whether --anyway
+    `kind` names the error behind a refusal, and `can_go_on` tells whether --anyway
     overrides it. `values` are for scripts.
     """
 
@@ -39,7 +42,7 @@ class CheckResult:
     found: str
     needed: str = ""
     advice: str = ""
-    kind: str = ""
+    kind: Kind = NO_KIND
     can_go_on: bool = False
     values: Mapping[str, Number] = field(default_factory=dict)
 
@@ -73,9 +76,7 @@ async def run_checks(checks: Registry[Subject], subject: Subject) -> list[Row]:
 
 def refusal(error: Exception, *, can_go_on: bool = False) -> CheckResult:
     """Return the result that an error stands for."""
-    kind = type(error).__name__
-    if isinstance(error, ProgramRefusedError):
-        kind = error.name
+    kind = kind_of(error)
     if isinstance(error, TrothError):
         subject = f"{error.subject}: " if error.subject else ""
         found = subject + error.found
@@ -85,6 +86,13 @@ def refusal(error: Exception, *, can_go_on: bool = False) -> CheckResult:
     return CheckResult(
         Level.REFUSED, str(error), "a file or folder that can be used", "Check it.", kind
     )
+
+
+def kind_of(error: Exception | type[TrothError]) -> Kind:
+    """Return the name of an error's class; what the program refuses has the program's own name."""
+    if isinstance(error, ProgramRefusedError):
+        return Kind(error.name)
+    return Kind((error if isinstance(error, type) else type(error)).__name__)
 
 
 def untested(why: str) -> CheckResult:

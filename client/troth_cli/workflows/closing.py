@@ -1,7 +1,8 @@
 """Returns and debts of a run that is closed: read from the accounts.
 
 Owns: the accounts that can be closed now, who paid for them, and who is owed something.
-Never: sends anything. Next: `close.py`, which closes them.
+Never: sends anything, or holds the rule; `rules/closing.py` does.
+Next: `close.py`, which closes them.
 """
 
 from collections import Counter
@@ -15,7 +16,8 @@ from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.rpc import MAX_ACCOUNTS_PER_CALL, made_by_program
-from troth_coordinator.rules.view import EntryView, ParticipantView, RunView, Status
+from troth_coordinator.rules.closing import entries_of, is_settled, leftovers
+from troth_coordinator.rules.view import EntryView, ParticipantView, RunView
 
 Pair = tuple[Pubkey, Pubkey]
 
@@ -113,7 +115,7 @@ async def look_at(client: CoordinatorClient, run: Pubkey) -> Closing:
         view=view,
         accounts=(*accounts, *await _rounds(client, at)),
         owed=tuple(_owed(one, entries) for one in found if not is_settled(one, entries)),
-        leftover=max(0, vault - _owed_by(view)),
+        leftover=leftovers(view, vault),
         last_rent=roster + own + view.vault_rent,
     )
 
@@ -121,14 +123,6 @@ async def look_at(client: CoordinatorClient, run: Pubkey) -> Closing:
 async def is_gone(client: CoordinatorClient, run: Pubkey) -> bool:
     """Return whether the account of a run has been closed."""
     return await _lamports(client, [run]) == [0]
-
-
-def is_settled(participant: ParticipantView, entries: Sequence[EntryView]) -> bool:
-    """Return whether the program closes this account: left, and owed nothing."""
-    tickets = any(ticket.lamports for ticket in participant.tickets)
-    if participant.claimable or tickets:
-        return False
-    return all(_is_spent(entry) for entry in _entries_of(participant, entries))
 
 
 async def _lamports(client: CoordinatorClient, addresses: Sequence[Pubkey]) -> list[int]:
@@ -153,7 +147,7 @@ async def _rounds(client: CoordinatorClient, at: RunAddresses) -> list[Closable]
 
 
 def _owed(participant: ParticipantView, entries: Sequence[EntryView]) -> Owed:
-    theirs = _entries_of(participant, entries)
+    theirs = entries_of(participant, entries)
     rewards = sum(one.claimable + sum(one.bucket_amount) + one.withheld for one in theirs)
     return Owed(
         owner=Pubkey(participant.owner),
@@ -161,28 +155,3 @@ def _owed(participant: ParticipantView, entries: Sequence[EntryView]) -> Owed:
         unbonding=sum(ticket.lamports for ticket in participant.tickets),
         rewards=participant.claimable + rewards,
     )
-
-
-def _owed_by(run: RunView) -> int:
-    """Return what the vault must keep: its rent and everything but the reward pool."""
-    return (
-        run.vault_rent
-        + run.total_stake
-        + run.total_unbonding
-        + run.total_unvested
-        + run.total_claimable
-        + run.total_bonds
-        + run.total_escrow
-        + run.total_withheld
-    )
-
-
-def _entries_of(participant: ParticipantView, entries: Sequence[EntryView]) -> list[EntryView]:
-    """Return the entries of an owner; one that joined again has two for a while."""
-    return [entry for entry in entries if entry.owner == participant.owner]
-
-
-def _is_spent(entry: EntryView) -> bool:
-    """Return whether an index owes its owner nothing."""
-    owed = entry.stake or entry.claimable or any(entry.bucket_amount) or entry.withheld
-    return entry.status in (Status.LEFT, Status.BARRED) and not owed

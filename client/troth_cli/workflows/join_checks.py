@@ -11,10 +11,18 @@ from typing import Final
 
 from solders.keypair import Keypair
 
-from troth_cli.errors import FundsError, InputError
+from troth_cli.errors import FundsError, InputError, TooLateError
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Report
-from troth_cli.workflows.checks import CheckResult, Level, Registry, refusal, untested
+from troth_cli.workflows.checks import (
+    NO_KIND,
+    CheckResult,
+    Level,
+    Registry,
+    kind_of,
+    refusal,
+    untested,
+)
 from troth_cli.workflows.create import unused_tokens
 from troth_cli.workflows.join_cost import join_lamports
 from troth_cli.workflows.join_request import JoinRequest
@@ -26,6 +34,7 @@ from troth_client.data.fit import load_fitting
 from troth_client.data.shards import TokenData
 from troth_client.errors import ClientError
 from troth_client.model.shapes import trainable_shapes
+from troth_client.participant.errors import ConfigMismatchError
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import InsufficientFundsError, ProgramRefusedError
 from troth_coordinator.chain.operations import JoinOffer, Owner
@@ -82,7 +91,7 @@ async def check_config(newcomer: Newcomer) -> CheckResult:
                 f"{what} hash {found.hex()}",
                 f"{wanted.hex()}, which the run has on chain",
                 "Use the config file and the data set that the run's creator published.",
-                kind="ConfigMismatchError",
+                kind=kind_of(ConfigMismatchError),
             )
     return CheckResult(Level.OK, f"config hash {run.config_hash.hex()[:16]}")
 
@@ -122,7 +131,7 @@ def _bad_shards(faults: list[ShardError], total: int) -> CheckResult:
         f" ({faults[0].found})",
         "every shard as the manifest has it",
         faults[0].next_step,
-        kind=type(faults[0]).__name__,
+        kind=kind_of(faults[0]),
         values={"shards": total, "missing": len(names)},
     )
 
@@ -223,7 +232,7 @@ async def check_time(newcomer: Newcomer) -> CheckResult:
         found,
         needed,
         "" if level is Level.OK else advice,
-        kind="TooLateError" if level is Level.REFUSED else "",
+        kind=kind_of(TooLateError) if level is Level.REFUSED else NO_KIND,
         can_go_on=True,
         values=values,
     )

@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from troth_attestation.verdict import VerdictKind
+from troth_cli.errors import BoundsError, MachineTooSlowError
 from troth_cli.view.amounts import sol
-from troth_cli.workflows.checks import Check, CheckResult, Level, Registry, refusal, untested
+from troth_cli.workflows.checks import (
+    Check,
+    CheckResult,
+    Level,
+    Registry,
+    kind_of,
+    refusal,
+    untested,
+)
 from troth_cli.workflows.disk import check_disk
 from troth_cli.workflows.prospects import Tempo, prospects
 from troth_client.errors import ClientError
@@ -100,7 +109,7 @@ def bounds_result(found: Measurement, config: RunConfig) -> CheckResult:
         text,
         f"ok, at most {bound:g}",
         "Try --device cpu, and `troth calibrate` for details: audits would not pay this device.",
-        kind="BoundsError",
+        kind=kind_of(BoundsError),
         can_go_on=True,
         values=values,
     )
@@ -241,7 +250,7 @@ def _within(what: str, work: tuple[float, float], candidate: Candidate, slots: i
         found,
         f"at most {needed}",
         "Use a faster device or more --threads; late work is not paid, and silence is fined.",
-        kind="TooSlowError",
+        kind=kind_of(MachineTooSlowError),
         can_go_on=True,
         values=values,
     )

@@ -7,7 +7,8 @@ Next: `machine_checks.py` and `doctor_run.py`, which list it.
 from collections.abc import Sequence
 from typing import Final
 
-from troth_cli.workflows.checks import CheckResult, Level, untested
+from troth_cli.errors import UnreachableError
+from troth_cli.workflows.checks import CheckResult, Level, kind_of, untested
 from troth_client.transport.endpoint import check_endpoint
 from troth_client.transport.errors import EndpointError
 from troth_client.transport.guard import is_private_host
@@ -61,6 +62,6 @@ def reach_result(found: bool | None) -> CheckResult:
         "nobody who was asked can connect to this machine",
         "an address that others reach",
         "Open the port, name another --endpoint, or connect outwards only: --listen none.",
-        kind="UnreachableError",
+        kind=kind_of(UnreachableError),
         can_go_on=True,
     )

@@ -76,20 +76,27 @@ class HostArrays(Mapping[str, Float32]):
 
 
 def host_array(tensor: Tensor) -> Float32:
-    """Return the values of an fp32 tensor: a view of it on a processor, else a copy."""
+    """Return the values of an fp32 tensor, in its shape: a view on a processor, else a copy."""
     copy = HostCopy(tensor)
     copy.fill()
     return copy.array
 
 
 def leaves_of(arrays: Iterable[Float32], leaf_bytes: int) -> Iterator[memoryview]:
-    """Cut arrays into leaves, one after another; the last leaf of each may be shorter."""
+    """Cut fp32 arrays of any shape into leaves of `leaf_bytes`, one array after another.
+
+    The last leaf of each array may be shorter. Raises TensorError for another dtype, or no values.
+    """
     for array in arrays:
         yield from merkle.cut(bytes_of("cut into leaves", array), leaf_bytes)
 
 
 def streamed(source: Tensor, target: Float32, part_values: int = PART_VALUES) -> Iterator[Float32]:
-    """Copy a tensor into a flat array; yield each part when it is there and the next is sent."""
+    """Copy an fp32 tensor of any shape into a flat array [values] of as many.
+
+    Yields each part [part_values] of the array once it is there and the next is on its way; the
+    last one may be shorter.
+    """
     values = source.reshape(-1)
     lane = _Lane(values.device)
     starts = range(0, len(values), part_values)
@@ -119,11 +126,14 @@ class _Lane:
             self._stream.wait_stream(torch.cuda.current_stream(device))
 
     def buffer(self, size: int) -> Tensor:
-        """Return memory that copies may go into, pinned where they run beside other work."""
+        """Return fp32 memory [size] for copies, pinned where they run beside other work."""
         return torch.empty(size, dtype=torch.float32, pin_memory=self._stream is not None)
 
     def send(self, values: Tensor, buffer: Tensor) -> torch.cuda.Event | None:
-        """Begin to copy values to the front of a buffer; return what tells that they are there."""
+        """Begin to copy fp32 values [n] to the front of a buffer [n or more].
+
+        Returns what tells that they are there; None where they already are.
+        """
         into = buffer[: len(values)]
         if self._stream is None:
             into.copy_(values)

@@ -31,7 +31,7 @@ class Sparse:
 
 
 class ReleasedDeMo:
-    """Momentum of one trainer; tensors of one or two dimensions."""
+    """Momentum of one trainer; fp32 tensors of one or two dimensions, on one device."""
 
     def __init__(self, weights: Mapping[str, Tensor], k: int, rate: float) -> None:
         self._weights = weights
@@ -41,7 +41,11 @@ class ReleasedDeMo:
 
     @torch.no_grad()
     def encode(self, gradient: Mapping[str, Tensor]) -> dict[str, Sparse]:
-        """Add the gradient to the momentum, choose the top k, and take them out of it again."""
+        """Add the gradient to the momentum, choose the top k, and take them out of it again.
+
+        `gradient`: fp32 by name, each in the shape of its weights. Returns fp32 values [y, x, k]
+        at int64 places in their tiles; a tile with fewer than k entries sends all e.
+        """
         sent = {}
         for name, part in gradient.items():
             momentum = self._momentum[name]
@@ -56,7 +60,10 @@ class ReleasedDeMo:
 
     @torch.no_grad()
     def apply(self, payloads: Sequence[Mapping[str, Sparse]]) -> None:
-        """Move the weights by the sign of what all trainers sent."""
+        """Move the weights, fp32, in place by the sign of what all trainers sent.
+
+        Each payload has every tensor, as `encode` returns it.
+        """
         for name, weight in self._weights.items():
             total = _decode([payload[name] for payload in payloads], weight)
             weight.sub_(total.sign_(), alpha=self._rate)

@@ -33,6 +33,7 @@ from troth_client.network.fee_funds import FeeFunds
 from troth_client.network.reading import LeanReader, Reader
 from troth_client.network.submissions import Submissions
 from troth_client.network.watch import ChainWatcher
+from troth_client.participant.errors import ConfigMismatchError
 from troth_client.runtime.base import Runtime
 from troth_client.state.audit_state import AuditState
 from troth_client.state.audit_tracker import AuditTracker
@@ -62,10 +63,6 @@ from troth_coordinator.rules.ids import Digest, ParticipantIndex, RoundIndex
 from troth_coordinator.rules.view import RunView
 
 Weights = Mapping[str, NDArray[np.float32]]
-
-
-class ConfigMismatchError(ClientError):
-    """The config or the data at hand is not that of the run."""
 
 
 def as_trainer(honest: HonestWork) -> TrainerWork:

@@ -34,8 +34,8 @@ from troth_client.audit.recompute import num_threads, recompute, recompute_refer
 from troth_client.audit.rehearsal import Batch, Rehearsal, batches
 from troth_client.compression import codec
 from troth_client.compression.known_answer import choose_path
-from troth_client.errors import ClientError
 from troth_client.model.device import CPU, Device
+from troth_client.participant.errors import MachineTooSmallError
 from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
@@ -58,10 +58,6 @@ _NO_JUROR: Final = (
 _STATUS: Final = Path("/proc/self/status")
 _CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 Clock = Callable[[], float]
-
-
-class MachineTooSmallError(ClientError):
-    """The memory of a device does not hold one gradient of the model, or a juror's."""
 
 
 @dataclass(frozen=True, slots=True)

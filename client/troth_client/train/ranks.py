@@ -99,13 +99,19 @@ class Ranks:
         return order, first, second
 
     def share(self, tensor: Tensor) -> None:
-        """Give the tensor of rank 0 to all others, which receive it in place."""
+        """Give the tensor of rank 0 to all others, which receive it in place.
+
+        Shape and dtype, one that gloo can send, are the same in all ranks; devices may differ.
+        """
         here = self._with_root("broadcast", tensor, distributed.BroadcastOptions())
         if self.rank and here is not tensor:
             tensor.copy_(here)
 
     def add_up(self, tensor: Tensor) -> None:
-        """Sum a tensor over all ranks into that of rank 0; those of others are undefined then."""
+        """Sum a tensor over all ranks into that of rank 0; those of others are undefined then.
+
+        Shape and dtype, one that gloo can add, are the same in all ranks; devices may differ.
+        """
         here = self._with_root("reduce", tensor, distributed.ReduceOptions())
         if not self.rank and here is not tensor:
             tensor.copy_(here)

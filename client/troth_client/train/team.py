@@ -142,7 +142,12 @@ class Leader:
     def gradient(
         self, model: Llama, batch: NDArray[int64], train: TrainSection, device: Device
     ) -> Gradient:
-        """Compute with the others; alone where one is lost or fails. Errors as in `step.py`."""
+        """Return the clipped gradient of a batch, int64 [sequences, T + 1], as `Learner` says.
+
+        Computes with the others; alone where one is lost or fails. Its tensors are fp32, on the
+        model's device. Raises BatchShapeError, NonFiniteError, and MemoryError where ours does not
+        suffice.
+        """
         found: Sums | MemoryError | None = None
         if self._ranks is not None:
             tokens = as_tokens(model, batch, device)
@@ -294,7 +299,9 @@ def share_of(
 ) -> Sums | MemoryError | NonFiniteError:
     """Return the sums of this rank's sequences, divided by the predictions of the whole batch.
 
-    Errors are returned: the others wait for a word.
+    `work` is that batch, int64 tokens [sequences, T + 1] on the device, and its settings. The sums
+    are fp32: a loss [], and gradients in the shapes of the weights. Errors are returned: the
+    others wait for a word.
     """
     tokens, train = work
     part = own_part(ranks, len(tokens))

@@ -283,7 +283,8 @@ class CoordinatorClient:
         """Return the node's record of a transaction and a run's events in it.
 
         Events of other runs are left out: a stranger may name any account in a transaction about a
-        run of his own. Raises as `history`, and UnreadableRecordError.
+        run of his own. Raises as `history`, UnreadableRecordError, and MalformedReplyError for an
+        event that the program cannot have written.
         """
         record = await self.rpc.transaction(signature)
         if record is None:
@@ -302,7 +303,7 @@ class CoordinatorClient:
         return 0 if account is None else account.lamports
 
     async def airdrop(self, address: Pubkey, lamports: int) -> None:
-        """Ask for free lamports and wait until they are there (localnet, devnet)."""
+        """Ask for free lamports and wait for them (localnet, devnet); else UnconfirmedError."""
         signature = await self.rpc.request_airdrop(address, lamports)
         for _poll in range(self._policy.max_polls):
             (status,) = await self.rpc.statuses([signature])

@@ -137,7 +137,7 @@ class HttpRpc:
         )
 
     async def get_accounts(self, addresses: Sequence[Pubkey]) -> tuple[int, list[Account | None]]:
-        """See Rpc.get_accounts."""
+        """See Rpc.get_accounts. Raises ChainError for more than 100 addresses."""
         keys = list(addresses)
         if len(keys) > MAX_ACCOUNTS_PER_CALL:
             raise ChainError(
@@ -202,7 +202,7 @@ class HttpRpc:
     async def statuses(
         self, signatures: Sequence[Signature], *, search_history: bool = False
     ) -> list[Status | None]:
-        """See Rpc.statuses."""
+        """See Rpc.statuses. Raises MalformedReplyError for another number of answers."""
         keys = list(signatures)
         method = "getSignatureStatuses"
         found = await self._ask_json(
@@ -215,7 +215,11 @@ class HttpRpc:
         return found
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
-        """See Rpc.transaction."""
+        """See Rpc.transaction.
+
+        Raises UnreadableRecordError also for a version that the node cannot show in any form, with
+        its refusals, and RpcRefusedError for another refusal.
+        """
         method, refusals = "getTransaction", list[str]()
         for version in VERSIONS:
             config = {**_RECORD, "maxSupportedTransactionVersion": version}

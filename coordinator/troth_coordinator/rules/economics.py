@@ -166,7 +166,10 @@ def captured(people: int, bad: int) -> Fraction:
 
 
 def framed(people: int, bad: int) -> Fraction:
-    """Return the chance that so many colluders convict a sampled honest target."""
+    """Return the chance that so many colluders convict a sampled honest target.
+
+    Raises RangeError for more colluders than there are people beside the target.
+    """
     if bad < 1 or people <= max(MAX_SEATS, JURY_SEATS):
         return Fraction(int(bad > 0))
     accused = capture(people - 1, bad, SECOND_SEATS, FIRST_SEATS)
@@ -187,7 +190,10 @@ def rounds_to_capture(d: Fraction, confidence_ppm: int = 950_000) -> int:
 
 
 def minimum_stake(gain: int, d: Fraction, reward: int, unvested: int) -> Lamports:
-    """Return the least S with d * (S + V + R) >= G + B, at least 0; `gain` is G + B."""
+    """Return the least S with d * (S + V + R) >= G + B, at least 0; `gain` is G + B.
+
+    Raises RangeError unless `d`, the chance to be found, is above 0.
+    """
     if d <= 0:
         raise RangeError("detection", "above 0", d, "no stake deters what is never found")
     return Lamports(max(0, ceil(Fraction(gain) / d) - reward - unvested))
@@ -204,14 +210,20 @@ def witness_penalty(cost: int, caught: Fraction) -> Lamports:
 
 
 def canary_bounty(cost: int, rate_ppm: int) -> Lamports:
-    """Return the least bounty J with rate * J > cost: what keeps a lone witness diligent."""
+    """Return the least bounty J with rate * J > cost: what keeps a lone witness diligent.
+
+    Raises RangeError unless the rate of planted errors is above 0.
+    """
     if rate_ppm <= 0:
         raise RangeError("rate", "above 0 ppm", rate_ppm, "plant some errors")
     return Lamports(cost * PPM // rate_ppm + 1)
 
 
 def capture(num_people: int, num_bad: int, seats: int, needed: int) -> Fraction:
-    """Return the chance that `needed` or more of `seats` random seats are bad (hypergeometric)."""
+    """Return the chance that `needed` or more of `seats` random seats are bad (hypergeometric).
+
+    Raises RangeError for no seat, or for more seats or more of the bad than there are people.
+    """
     if not (0 <= num_bad <= num_people and 0 < seats <= num_people):
         raise RangeError(
             "committee", f"1..{num_people} seats, as many bad", (num_bad, seats), "draw fewer seats"

@@ -55,7 +55,7 @@ def i64(value: int) -> bytes:
 
 
 def var(data: bytes) -> bytes:
-    """Encode a variable field: u32 length, then the bytes."""
+    """Encode a variable field: u32 length, then the bytes; RangeError for more than U32_MAX."""
     if len(data) > U32_MAX:
         raise RangeError("variable field", f"at most {U32_MAX} bytes", len(data), "split the data")
     return len(data).to_bytes(4, "little") + data

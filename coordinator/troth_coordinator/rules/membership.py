@@ -5,8 +5,9 @@ Never: changes them during a round; joins, leaves and key changes wait for the n
 Next: `assignment.py` for the work of the trainers, `root.py` for their votes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from troth_coordinator.rules import bitmap, eligibility, standing
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
@@ -16,6 +17,38 @@ from troth_coordinator.rules.view import EntryFlag, EntryView, Role, Status
 NEW_ROUNDS = 20
 """Included rounds in which it could have been audited, since joining or the last strike, after
 which a participant is no longer new."""
+
+
+class Member(standing.Staker, Protocol):
+    """The record of a participant that an open reads: an entry of the roster, or of a recount."""
+
+    @property
+    def status(self) -> Status:
+        """Its standing."""
+
+    @property
+    def roles(self) -> int:
+        """The bits of `Role`."""
+
+    @property
+    def flags(self) -> int:
+        """The bits of `EntryFlag`."""
+
+    @property
+    def joined_round(self) -> int:
+        """The round in which it joined."""
+
+    @property
+    def active_round(self) -> int:
+        """The round from which on it is a member."""
+
+    @property
+    def rounds_served(self) -> int:
+        """Rounds in which it attested."""
+
+    @property
+    def included_since_strike(self) -> int:
+        """Included rounds in which it could have been audited, since joining or a strike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +61,12 @@ class RoundSets:
     is_new: Bitmap
 
 
-def is_going(entry: EntryView, params: ParamsView) -> bool:
+def is_going(entry: Member, params: ParamsView) -> bool:
     """Tell whether a member stays for the root-only step at most: it leaves, or is short."""
     return bool(entry.flags & EntryFlag.LEAVING) or standing.is_short(entry, params)
 
 
-def is_silent(entry: EntryView) -> bool:
+def is_silent(entry: Member) -> bool:
     """Tell whether a witness was silent on a seat and has not acted since: it is not seated."""
     return bool(entry.flags & EntryFlag.SILENT)
 
@@ -44,30 +77,37 @@ def sets_at_open(entries: Sequence[EntryView], round_: int, params: ParamsView) 
     Where too few stay, or all rounds are done, the root-only step opens, in which whoever is
     leaving or short of stake still votes.
     """
-    staying = _sets(entries, round_, params, keeps_going=False)
-    is_root_only = (
-        round_ >= params.max_rounds
-        or not staying.trainers
-        or bitmap.count(staying.members) < params.min_members
-    )
-    return _sets(entries, round_, params, keeps_going=True) if is_root_only else staying
+    of_index = dict(enumerate(entries))
+    keeps_going = is_root_only(of_index, round_, params)
+    return sets_of(of_index, round_, params, keeps_going=keeps_going)
 
 
-def _sets(
-    entries: Sequence[EntryView], round_: int, params: ParamsView, *, keeps_going: bool
+def is_root_only(entries: Mapping[int, Member], round_: int, params: ParamsView) -> bool:
+    """Tell whether the root-only step opens now, in place of another round; entries by index."""
+    staying = sets_of(entries, round_, params, keeps_going=False)
+    are_few = bitmap.count(staying.members) < params.min_members
+    return round_ >= params.max_rounds or not staying.trainers or are_few
+
+
+def sets_of(
+    entries: Mapping[int, Member], round_: int, params: ParamsView, *, keeps_going: bool
 ) -> RoundSets:
+    """Return the sets of a round opened now with these entries, by index.
+
+    `keeps_going` says whether whoever is leaving or short of stake is a member.
+    """
     members = {
-        ParticipantIndex(index): entry
-        for index, entry in enumerate(entries)
+        index: entry
+        for index, entry in entries.items()
         if entry.status == Status.ACTIVE
         and entry.active_round <= round_
         and (keeps_going or not is_going(entry, params))
     }
 
-    def those(test: Callable[[EntryView], bool]) -> Bitmap:
+    def those(test: Callable[[Member], bool]) -> Bitmap:
         return bitmap.from_indices(index for index, entry in members.items() if test(entry))
 
-    def has_earned_seat(entry: EntryView) -> bool:
+    def has_earned_seat(entry: Member) -> bool:
         after = params.seat_after_rounds
         return eligibility.has_earned_seat(entry.rounds_served, entry.joined_round, after)
 

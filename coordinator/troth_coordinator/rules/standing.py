@@ -7,11 +7,10 @@ Next: `membership.py` for who is in a round.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from troth_coordinator.rules.ids import NONE, Lamports, RoundIndex
 from troth_coordinator.rules.params_view import ParamsView
-from troth_coordinator.rules.view import EntryView
 
 DEADLINE_MISSES = 3
 """Misses in a row, in phases that ran to the deadline, that make a participant inactive."""
@@ -46,6 +45,18 @@ class Misses:
         return self.deadline_in_row >= DEADLINE_MISSES
 
 
+class Staker(Protocol):
+    """The record that the rules of stake read: an entry of the roster, or of a recount."""
+
+    @property
+    def stake(self) -> int:
+        """Lamports at stake."""
+
+    @property
+    def work_faults(self) -> int:
+        """Convictions for work."""
+
+
 def stake_to_stay(keep: int, min_: int, work_faults: int) -> Lamports:
     """Return the lamports below which a participant is inactive from the next open on.
 
@@ -54,13 +65,13 @@ def stake_to_stay(keep: int, min_: int, work_faults: int) -> Lamports:
     return Lamports(min_ if work_faults else keep)
 
 
-def needed_stake(entry: EntryView, params: ParamsView) -> Lamports:
+def needed_stake(entry: Staker, params: ParamsView) -> Lamports:
     """Return the lamports that an entry must have at stake to stay, or to come back."""
     keep, min_ = params.keep_stake_lamports, params.min_stake_lamports
     return stake_to_stay(keep, min_, entry.work_faults)
 
 
-def is_short(entry: EntryView, params: ParamsView) -> bool:
+def is_short(entry: Staker, params: ParamsView) -> bool:
     """Tell whether an entry has less at stake than it needs to stay, or to come back."""
     return entry.stake < needed_stake(entry, params)
 

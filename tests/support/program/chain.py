@@ -37,6 +37,7 @@ from troth_coordinator.rules.audit_view import (
     JurorView,
     SeatView,
 )
+from troth_coordinator.rules.closing import liabilities
 from troth_coordinator.rules.view import EntryView, RoundView, RunView
 from troth_localnet.direct import record_of
 from troth_localnet.errors import RefusedTransactionError
@@ -246,18 +247,7 @@ class ChainDriver:
         if self._account(self.at.run) is None:
             return
         run = self.run
-        owed = (
-            run.vault_rent
-            + run.total_stake
-            + run.total_unbonding
-            + run.total_unvested
-            + run.total_claimable
-            + run.total_bonds
-            + run.total_escrow
-            + run.total_withheld
-            + run.reward_pool
-        )
-        assert self.chain.accounts.balance(self.at.vault) == owed
+        assert self.chain.accounts.balance(self.at.vault) == liabilities(run)
         entries = self.entries
         assert run.total_stake == sum(e.stake for e in entries)
         assert run.total_unvested == sum(sum(e.bucket_amount) for e in entries)

@@ -14,7 +14,7 @@ from troth_cli.slot_time import SlotTime
 from troth_cli.workflows import machine_checks
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusals, run_checks
 from troth_cli.workflows.doctor_rpc import Link, ask_each, check_lag
-from troth_cli.workflows.join_checks import Newcomer, check_time, check_weights
+from troth_cli.workflows.join_checks import Newcomer, check_config, check_time, check_weights
 from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.machine_checks import Candidate
 from troth_cli.workflows.probes import WeightsProbe, measure_slots
@@ -26,6 +26,7 @@ from troth_client.model.device import CPU
 from troth_client.participant.measuring import Measured, RandomTokens, measure_machine
 from troth_client.train.place import Place
 from troth_coordinator.chain.http_rpc import HttpRpc
+from troth_coordinator.errors import TrothError
 from troth_coordinator.rules.config import ModelSection, NetworkSection, RunConfig
 from troth_coordinator.rules.view import Role
 
@@ -100,7 +101,7 @@ async def test_a_judgement_is_measured_as_it_will_be_and_refuses_also_under_torc
 
 async def test_a_juror_computes_on_one_thread():
     slow = replace(FAST, jury_seconds=PARAMS.jury_commit_slots * 0.4 + 1)
-    assert (await machine_checks.check_jury(candidate(slow))).kind == "TooSlowError"
+    assert (await machine_checks.check_jury(candidate(slow))).kind == "MachineTooSlowError"
 
 
 async def test_memory_that_is_nearly_full_is_a_warning():
@@ -251,6 +252,39 @@ async def test_an_error_is_a_row_and_hides_no_other_check():
     rows = await run_checks((("first", broken), ("second", fine)), None)
     assert [row.result.level for row in rows] == [Level.REFUSED, Level.OK]
     assert rows[0].result.kind == "CheckpointGoneError"
+
+
+def names_under(root):
+    return {root.__name__}.union(*map(names_under, root.__subclasses__()))
+
+
+async def test_each_kind_of_a_refusal_is_an_error_that_exists():
+    async def unreached():
+        return False
+
+    hour = 3600.0
+    slow = replace(
+        FAST,
+        payload_seconds=hour,
+        judgement_seconds=hour,
+        jury_seconds=hour,
+        verdict=VerdictKind.MISMATCH,
+    )
+    rows = await run_checks(machine_checks.CHECKS[2:9], candidate(slow, reach=unreached))
+    late = newcomer(WeightsProbe(LAST, int(hour * 1e6), 1e6), round=LAST)
+    other = SimpleNamespace(config_hash=lambda: bytes(32), manifest_digest=lambda: bytes(32))
+    foreign = newcomer(None, config_hash=bytes([1] * 32))
+    foreign = replace(foreign, request=SimpleNamespace(config=other))
+    results = [row.result for row in rows] + [await check_time(late), await check_config(foreign)]
+    kinds = {found.kind for found in results if found.level is Level.REFUSED}
+    assert kinds == {
+        "BoundsError",
+        "ConfigMismatchError",
+        "MachineTooSlowError",
+        "TooLateError",
+        "UnreachableError",
+    }
+    assert kinds <= names_under(TrothError)
 
 
 def test_anyway_overrides_only_what_it_may():

@@ -49,7 +49,8 @@ LIMITED = """
 import resource
 from dataclasses import replace
 from troth_client.model.device import choose_device
-from troth_client.participant.measuring import MachineTooSmallError, measure_machine
+from troth_client.participant.errors import MachineTooSmallError
+from troth_client.participant.measuring import measure_machine
 from troth_coordinator.rules.config import DataSection, ModelSection, RunConfig, TrainSection
 
 model = ModelSection(vocab_size=16384, hidden_size=32, intermediate_size=64, num_hidden_layers=1,
