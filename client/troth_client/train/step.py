@@ -112,7 +112,7 @@ def norm_of(gradients: Sequence[Tensor]) -> float:
 
     Devices sum in different orders, and must clip alike. Raises NonFiniteError.
     """
-    blocks = [block for one in gradients for block in one.reshape(-1).split(_NORM_BLOCK)]
+    blocks = [block for one in gradients for block in torch.split(one.reshape(-1), _NORM_BLOCK)]
     norms = torch.stack(torch._foreach_norm(blocks)).cpu().double()
     norm = float(torch.linalg.vector_norm(norms))
     if not np.isfinite(norm):

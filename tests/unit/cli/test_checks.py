@@ -260,7 +260,7 @@ def names_under(root):
 
 async def test_each_kind_of_a_refusal_is_an_error_that_exists():
     async def unreached():
-        return False
+        return reach_result(False)
 
     hour = 3600.0
     slow = replace(
