@@ -68,14 +68,12 @@ class Slashes:
     events: tuple[Event, ...]
 
 
-async def read_slashes(
-    client: CoordinatorClient, at: RunAddresses, newest: int | None = None
-) -> Slashes:
+async def read_slashes(client: CoordinatorClient, at: RunAddresses) -> Slashes:
     """Return the cases and fines of a run from the transactions that name its vault.
 
-    `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
+    `read_case` adds verdicts and votes to a case.
     """
-    return slashes_in(await client.history(at.vault, at.run, newest))
+    return slashes_in(await client.history(at.vault, at.run))
 
 
 def slashes_in(events: Sequence[Event]) -> Slashes:
