@@ -18,6 +18,7 @@ from troth_coordinator.rules import eligibility
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 from troth_coordinator.rules.membership import NEW_ROUNDS, RoundSets
+from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import EntryFlag, Role, Status
@@ -177,7 +178,7 @@ def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
     if event.phase == Phase.HALTED:
         books.base_round = NONE
         if books.void_streak < VOID_ROUNDS_TO_HALT:
-            books.epoch = books.round // books.params.rounds_per_epoch
+            books.epoch = epoch_of(books.round, books.params.rounds_per_epoch)
     if event.phase in (Phase.WAITING_FOR_MEMBERS, Phase.FINISHED):
         books.void_streak, books.base_round = 0, NONE
         for _, entry in books.members():

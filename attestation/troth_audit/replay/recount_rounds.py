@@ -17,6 +17,7 @@ from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.rules import eligibility, root
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.reward import scaled_reward
 from troth_coordinator.rules.standing import Duty, after_round
@@ -26,7 +27,7 @@ from troth_coordinator.rules.view import RoundFlag, SeedStatus, Status
 def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     """Open a round: its sets follow from the entries."""
     params = books.params
-    books.epoch = books.round // params.rounds_per_epoch
+    books.epoch = epoch_of(books.round, params.rounds_per_epoch)
     sets = members.sets_at_open(books, keeps_going=event.root_only)
     expected = {
         "round": books.round,
