@@ -17,13 +17,13 @@ from troth_coordinator.chain.event_types_audits import ProbationsEnded
 from troth_coordinator.rules import eligibility
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
+from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
 from troth_coordinator.rules.membership import NEW_ROUNDS, RoundSets
 from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.view import EntryFlag, Role, Status
 
-VOID_ROUNDS_TO_HALT = 3
 _WAITING = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
 
 

@@ -12,7 +12,7 @@ from functools import singledispatchmethod
 from typing import Final
 
 from troth_audit.replay.findings import Finding, Rule, discrepancy
-from troth_audit.replay.recount_members import VOID_ROUNDS_TO_HALT, attendance, sets_at_open
+from troth_audit.replay.recount_members import attendance, sets_at_open
 from troth_audit.replay.recount_rounds import is_last_step
 from troth_audit.replay.recount_script import Expected, place_of
 from troth_audit.replay.recount_state import Books
@@ -21,6 +21,7 @@ from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
 from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.phase import (
     IN_ROUND,

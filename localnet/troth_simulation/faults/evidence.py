@@ -18,6 +18,7 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import NOT_AUDITED
 from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.view import EntryView, NetworkView, Status
 from troth_simulation.faults.ground import Ground
@@ -26,8 +27,6 @@ from troth_simulation.faults.record import PlayedFault, Record, Usage
 from troth_simulation.faults.report import KindReport, Loss, MemberReport, Report, TrafficReport
 from troth_simulation.faults.trouble import Kind
 
-NOT_AUDITED: Final = 6
-"""The program's outcome of an audit that never began."""
 _ROUNDS_BEFORE: Final = 2
 
 
