@@ -113,7 +113,7 @@ nightly: $(VENV)/.dev ## the long runs, each marked with the reason
 	$(PYTEST) -m nightly --timeout=7200
 
 bench: $(VENV)/.dev ## benchmarks behind docs/results.md
-	for script in scripts/bench/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	for script in $$(grep -l __main__ scripts/bench/*.py); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove what the build made (keeps .venv)
 	rm -rf target programs/*/target build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

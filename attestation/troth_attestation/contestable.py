@@ -15,7 +15,8 @@ from troth_coordinator.rules.audits import FIRST_SEATS, is_convicted, run_clock
 from troth_coordinator.rules.ids import ZERO_DIGEST, Bitmap
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, Status
 
-_JUDGED = (AuditOutcome.CLEARED, AuditOutcome.UNPROVEN)
+JUDGED = (AuditOutcome.CLEARED, AuditOutcome.UNPROVEN)
+"""An audit that ended so may be contested: its evidence was judged, and nobody was accused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _is_open(one: Contestable, audit: AuditView | None) -> bool:
         return audit is None
     if audit is None or audit.stage != AuditStage.SETTLED:
         return False
-    return audit.outcome in _JUDGED and audit.openings_root != ZERO_DIGEST
+    return audit.outcome in JUDGED and audit.openings_root != ZERO_DIGEST
 
 
 def _num_judges(

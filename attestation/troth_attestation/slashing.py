@@ -9,10 +9,13 @@ Next: `panel.py` for the decision about a fault. Amounts are lamports, arithmeti
 Percentages are of stake plus unbonding, so unbonding does not lower a penalty.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
 from troth_attestation.quorum import SeatFault
+from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.errors import RangeError
 from troth_coordinator.rules.ids import NONE, Lamports
 
@@ -41,6 +44,15 @@ class Fault(Enum):
     FALSE_ROOT = "P8"
     FAILED_CASE = "P9"
     FALSE_POSSESSION = "P10"
+
+
+CONVICTED_FAULTS: Final[Mapping[AuditKind, Fault]] = {
+    AuditKind.WORK: Fault.WORK,
+    AuditKind.PAYLOAD: Fault.MALFORMED,
+    AuditKind.ROOT: Fault.FALSE_ROOT,
+    AuditKind.POSSESSION: Fault.FALSE_POSSESSION,
+}
+"""The fault that a conviction of each kind proves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from troth_coordinator.rules.audit_view import (
 )
 
 NO_FLAGS = AuditFlag(0)
-NOT_AUDITED = 6
-"""The program's outcome of an audit that never began; `AuditOutcome` has no name for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Next: `troth_cli/view/slashes.py`, which shows them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from troth_attestation.slashing import Fault
+from troth_attestation.slashing import CONVICTED_FAULTS, Fault
 from troth_audit.cases import CaseFile
 from troth_audit.history import by_audit, of_events
 from troth_coordinator.chain.addresses import RunAddresses
@@ -16,14 +16,6 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import Penalised
 from troth_coordinator.rules.audit_view import AuditKind
-
-FAULTS = {
-    AuditKind.WORK: Fault.WORK,
-    AuditKind.PAYLOAD: Fault.MALFORMED,
-    AuditKind.ROOT: Fault.FALSE_ROOT,
-    AuditKind.POSSESSION: Fault.FALSE_POSSESSION,
-}
-"""The fault that a conviction of each kind proves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +60,12 @@ class Slashes:
     events: tuple[Event, ...]
 
 
-async def read_slashes(
-    client: CoordinatorClient, at: RunAddresses, newest: int | None = None
-) -> Slashes:
+async def read_slashes(client: CoordinatorClient, at: RunAddresses) -> Slashes:
     """Return the cases and fines of a run from the transactions that name its vault.
 
-    `newest` bounds how many of them are read. `read_case` adds verdicts and votes to a case.
+    `read_case` adds verdicts and votes to a case.
     """
-    return slashes_in(await client.history(at.vault, at.run, newest))
+    return slashes_in(await client.history(at.vault, at.run))
 
 
 def slashes_in(events: Sequence[Event]) -> Slashes:
@@ -106,7 +96,7 @@ def _of_case(case: CaseFile) -> Slash:
     return Slash(
         round=round_,
         index=target,
-        fault=FAULTS[AuditKind(kind)],
+        fault=CONVICTED_FAULTS[AuditKind(kind)],
         taken=money.taken,
         burned=money.burned,
         challenger=money.challenger,

@@ -1,6 +1,6 @@
 """One participant of one run: its parts, put together.
 
-Owns: the composition that a round and the three tasks receive; steps take the parts that they use.
+Owns: the composition that a round and its sibling tasks receive. Steps take the parts they use.
 Never: behaviour. Next: `round.py`, `audit_round.py`.
 """
 

@@ -18,7 +18,7 @@ import zstandard
 from solders.account import Account
 from solders.pubkey import Pubkey
 
-from troth_localnet import base58
+from troth_coordinator.chain import base58
 from troth_localnet.jsonrpc import INVALID_REQUEST, RpcError
 from troth_localnet.methods.params import AccountConfig, DataSlice, Filter
 from troth_localnet.values import Json

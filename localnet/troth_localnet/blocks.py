@@ -12,7 +12,7 @@ The open slot always has a block; `skip` leaves slots without one, as a missing 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -44,12 +44,6 @@ def skip_every(period: int) -> SkipRule:
             "a skip period of at least 2 slots", f"{period}", "A period of 1 would skip every slot"
         )
     return lambda slot: slot % period == period - 1
-
-
-def skip_listed(slots: Collection[int]) -> SkipRule:
-    """Leave exactly these slots without a block."""
-    listed = frozenset(slots)
-    return lambda slot: slot in listed
 
 
 @dataclass(slots=True)

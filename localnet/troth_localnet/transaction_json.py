@@ -15,7 +15,7 @@ from solders.instruction import CompiledInstruction
 from solders.message import MessageV0
 from solders.transaction import VersionedTransaction
 
-from troth_localnet import base58
+from troth_coordinator.chain import base58
 from troth_localnet.execution import InnerCall, Outcome
 from troth_localnet.history import LandedTransaction
 from troth_localnet.jsonrpc import UNSUPPORTED_VERSION, RpcError

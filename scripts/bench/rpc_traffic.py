@@ -1,7 +1,7 @@
 """Requests and bytes that a participant needs of its RPC node, on a run of slow rounds.
 
 Owns: the chain, the run, one counting pair of proxies per participant, and the table: by method,
-per participant and round, and per day. `--json` writes it for scripts/gen/results.py.
+per participant and round, and per day. `--json` writes it as JSON.
 Never: times anything. Next: `troth_simulation/faults/rpc_proxy.py`, which counts.
 
 python scripts/bench/rpc_traffic.py [--members N] [--rounds N] [--seconds S] [--ledger]

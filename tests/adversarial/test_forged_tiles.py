@@ -18,7 +18,6 @@ from troth_simulation.cheats.catalogue import CHEATS
 
 OK, MISMATCH, _, INCONCLUSIVE = VerdictKind
 JUDGE = CONFIG.judge
-SMALLEST = np.float32(2.0**-40)
 AGAIN = pytest.mark.long(reason="the same with another number")
 
 

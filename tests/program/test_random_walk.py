@@ -15,15 +15,13 @@ from support.program.walk import ACTIONS, SHORT, Action, Walk
 from support.program.walk_audits import AUDIT_ACTIONS, AuditWalk, to_the_end
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
-from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.audit_view import NOT_AUDITED, AuditStage
 from troth_coordinator.rules.phase import Phase
 
 FURTHER = pytest.mark.long(reason="three more walks of the same kind")
 STEPS = 200
 TRIED = 5_000
 TRIED_BY_NIGHT = 100_000
-NOT_AUDITED = 6
-"""The program's outcome of an audit that never took place, beside the outcomes of the judge."""
 AUDIT_ENDS = {*AuditOutcome, NOT_AUDITED} - {AuditOutcome.EXTEND}  # that one is no end
 CASE_ENDS = set(CaseOutcome) - {CaseOutcome.EXCLUDED}
 """Excluded takes witnesses that are barred: two convictions each, far apart (test_case_money)."""

@@ -88,10 +88,10 @@ class Archivist:
                 looking.cancel()
                 await asyncio.gather(looking, return_exceptions=True)
 
-    async def until_done(self, most: int = 500) -> Keeper:
+    async def until_done(self) -> Keeper:
         """Look until there is nothing more to get; no slot passes meanwhile."""
         async with self.opened() as keeper:
-            for _ in range(most):
+            for _ in range(500):
                 if keeper.is_done:
                     break
                 await keeper.look()

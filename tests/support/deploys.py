@@ -10,10 +10,10 @@ from troth_cli.workflows.deploy_plan import DeployPlan, DeployRequest, plan_depl
 from troth_coordinator.chain.rpc import Rpc
 
 
-def small_image(num_bytes: int = 5_000, version: int = 0) -> bytes:
-    """An ELF header with the version, then bytes of which no chunk is zero."""
-    head = b"\x7fELF" + bytes(44) + version.to_bytes(4, "little") + bytes(12)
-    return head + b"InvalidAmount" + bytes(at % 251 + 1 for at in range(num_bytes))
+def small_image() -> bytes:
+    """An ELF header of version 0, then bytes of which no chunk is zero."""
+    head = b"\x7fELF" + bytes(60)
+    return head + b"InvalidAmount" + bytes(at % 251 + 1 for at in range(5_000))
 
 
 async def planned(

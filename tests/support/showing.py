@@ -87,9 +87,9 @@ def fail(error: Exception) -> NoReturn:
 
 
 @contextlib.contextmanager
-def state_store(folder: Path, config_hash: bytes = b"c" * 32) -> Iterator[tuple[Store, StateStore]]:
+def state_store(folder: Path) -> Iterator[tuple[Store, StateStore]]:
     """A participant's folder with nothing shown yet."""
-    identity = Identity(b"r" * 32, b"o" * 32, config_hash)
+    identity = Identity(b"r" * 32, b"o" * 32, b"c" * 32)
     with Store(folder, identity, fail, durable=False) as store:
         yield store, StateStore(store, fail)
 

@@ -22,6 +22,7 @@ from troth_coordinator.chain.event_types_rounds import (
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.assignment import next_cursor
 from troth_coordinator.rules.ids import ZERO_DIGEST
+from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.root import (
     Decision,
     Outcome,
@@ -75,7 +76,7 @@ class Closes:
 
     def _opened(self, event: RoundOpened) -> Iterator[Finding]:
         params = self.told.params
-        epoch = event.epoch if params is None else event.round // params.rounds_per_epoch
+        epoch = event.epoch if params is None else epoch_of(event.round, params.rounds_per_epoch)
         self._open = event.round, self._cursor, epoch
         if event.cursor != self._cursor:
             text = f"cursor {self._cursor} at the open"

@@ -16,6 +16,7 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import AuditRequested
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, ZERO_DIGEST
+from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.view import Role, Status
@@ -71,7 +72,7 @@ def _attests(phases: Phases, event: of_rounds.Attested) -> bool:
 
 def _joins(phases: Phases, event: of_life.ParticipantJoined) -> bool:
     params = phases.books.params
-    is_open = phases.phase != Phase.FINISHED and phases.books.round <= params.join_until_round
+    is_open = phases.phase != Phase.FINISHED and joins_are_open(phases.books.round, params)
     is_role = 0 < event.roles <= int(Role.TRAINER | Role.WITNESS)
     return is_open and is_role and event.index < params.capacity
 

@@ -18,12 +18,11 @@ from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script, told
 from troth_audit.replay.recount_state import AuditBook, Books, Judge, RoundBook
 from troth_coordinator.chain import event_types_audits as of_audits
-from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
+from troth_coordinator.rules.audit_view import NOT_AUDITED, AuditFlag, AuditKind, AuditStage
 from troth_coordinator.rules.audits import FIRST_SEATS, MAX_SEATS, SECOND_SEATS
 from troth_coordinator.rules.ids import NO_INDEX
 from troth_coordinator.rules.view import SeedStatus
 
-NOT_AUDITED = 6
 PREPAID_FEES = 7
 _KEPT = (AuditOutcome.NO_OPENINGS, AuditOutcome.UNAVAILABLE)
 _RULES = {

@@ -7,8 +7,9 @@ Next: `recount_sentence.py` for what an outcome does to the target.
 
 from troth_attestation import slashing
 from troth_attestation.cases import Vote
+from troth_attestation.contestable import JUDGED
 from troth_attestation.panel import Panel, Report
-from troth_attestation.quorum import AuditOutcome, CaseOutcome, SeatFault, case_outcome
+from troth_attestation.quorum import CaseOutcome, SeatFault, case_outcome
 from troth_attestation.sampling import case_seed, jury
 from troth_attestation.sketch import proves, sketch_hash
 from troth_attestation.verdict import VerdictKind
@@ -29,7 +30,6 @@ from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NO_INDEX, NONE, ZERO_D
 from troth_coordinator.rules.view import Status
 
 JURY_COMMITS = 3
-_JUDGED = (AuditOutcome.CLEARED, AuditOutcome.UNPROVEN)
 _AGAINST = (VerdictKind.MISMATCH, VerdictKind.UNAVAILABLE)
 _CONTRADICTED = {
     CaseOutcome.CONVICTED: (VerdictKind.OK, SeatFault.WRONG_OK),
@@ -82,7 +82,7 @@ def _require_claim(books: Books, round_: RoundBook, event: of_audits.CaseOpened)
     kind, clock = event.audit_kind, books.clock(event.slot)
     if kind == AuditKind.WORK:
         audit = books.audit(event.round, event.target, kind, Rule.CASE)
-        is_ended = audit.stage == AuditStage.SETTLED and audit.outcome in _JUDGED
+        is_ended = audit.stage == AuditStage.SETTLED and audit.outcome in JUDGED
         is_it = is_ended and audit.openings_root != ZERO_DIGEST
     elif kind == AuditKind.PAYLOAD:
         is_it = bool(round_.included & one)

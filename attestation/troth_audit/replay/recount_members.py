@@ -17,12 +17,13 @@ from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
+from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
+from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.root import root_vote
 from troth_coordinator.rules.standing import is_short
 from troth_coordinator.rules.view import Role, Status
 
-VOID_ROUNDS_TO_HALT = 3
 _WAITING = (Phase.WAITING_FOR_MEMBERS, Phase.WARMUP)
 
 
@@ -156,7 +157,7 @@ def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
     if event.phase == Phase.HALTED:
         books.base_round = NONE
         if books.void_streak < VOID_ROUNDS_TO_HALT:
-            books.epoch = books.round // books.params.rounds_per_epoch
+            books.epoch = epoch_of(books.round, books.params.rounds_per_epoch)
     if event.phase in (Phase.WAITING_FOR_MEMBERS, Phase.FINISHED):
         books.void_streak, books.base_round = 0, NONE
         for _, entry in books.members():

@@ -12,7 +12,7 @@ from functools import singledispatchmethod
 from typing import Final
 
 from troth_audit.replay.findings import Finding, Rule, discrepancy
-from troth_audit.replay.recount_members import VOID_ROUNDS_TO_HALT, attendance
+from troth_audit.replay.recount_members import attendance
 from troth_audit.replay.recount_rounds import is_last_step
 from troth_audit.replay.recount_script import Expected, place_of
 from troth_audit.replay.recount_state import Books
@@ -21,7 +21,9 @@ from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
 from troth_coordinator.rules.membership import sets_of
+from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.phase import (
     IN_ROUND,
     Phase,
@@ -290,7 +292,7 @@ class Phases:
             return (Phase.WARMUP,)
         if can_begin and books.round == 0:
             return Phase.WARMUP, Phase.FINISHED  # the authority may give it up, nobody else
-        is_late = books.round > params.join_until_round and count(found.present) < least
+        is_late = not joins_are_open(books.round, params) and count(found.present) < least
         return (Phase.FINISHED,) if is_over or is_late or in_vain else ()
 
     def _has_waited_long(self, slot: int) -> bool:

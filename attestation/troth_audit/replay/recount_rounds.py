@@ -18,6 +18,7 @@ from troth_coordinator.rules import eligibility, root
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.membership import is_root_only, sets_of
+from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.reward import scaled_reward
 from troth_coordinator.rules.standing import Duty, after_round
@@ -27,7 +28,7 @@ from troth_coordinator.rules.view import RoundFlag, SeedStatus, Status
 def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     """Open a round: its sets follow from the entries."""
     params = books.params
-    books.epoch = books.round // params.rounds_per_epoch
+    books.epoch = epoch_of(books.round, params.rounds_per_epoch)
     sets = sets_of(books.entries, books.round, params, keeps_going=event.root_only)
     expected = {
         "round": books.round,

@@ -29,12 +29,6 @@ from troth_coordinator.rules.view import Status
 
 BREAKER_PEOPLE = 8
 BREAKER_PART = 3
-_FAULTS = {
-    AuditKind.WORK: Fault.WORK,
-    AuditKind.PAYLOAD: Fault.MALFORMED,
-    AuditKind.ROOT: Fault.FALSE_ROOT,
-    AuditKind.POSSESSION: Fault.FALSE_POSSESSION,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ def _convict(books: Books, audit: AuditBook, slot: int) -> Sentencing:
     vouchers = 0
     if kind == AuditKind.PAYLOAD:
         vouchers = yield from _strike_vouchers(books, audit)
-    return Sentence(judges.number_of(_FAULTS[kind]), undone, vouchers=vouchers)
+    return Sentence(judges.number_of(slashing.CONVICTED_FAULTS[kind]), undone, vouchers=vouchers)
 
 
 def _slash(books: Books, audit: AuditBook, entry: Entry, before: int) -> Script:

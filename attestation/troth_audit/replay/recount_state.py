@@ -363,10 +363,10 @@ class Books:
         return sum(one for one, entry in self.members() if entry.is_present)
 
 
-def less(have: int, part: int, rule: Rule = Rule.VAULT) -> int:
+def less(have: int, part: int) -> int:
     """Return what is left; raises MisfitError where there is not so much."""
     if part > have:
-        raise MisfitError(rule, f"at most {have} lamports", part)
+        raise MisfitError(Rule.VAULT, f"at most {have} lamports", part)
     return have - part
 
 

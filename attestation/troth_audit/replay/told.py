@@ -51,7 +51,6 @@ class RoundTold:
     closed: of_rounds.RoundClosed | None = None
     settled: of_rounds.RoundSettled | None = None
     seed: of_rounds.SeedFrozen | None = None
-    is_seed_lost: bool = False
     included: int = 0
     struck: int = 0
 
@@ -193,11 +192,6 @@ class Told:
     def _(self, event: of_rounds.SeedFrozen) -> None:
         if event.round in self.rounds:
             self.rounds[event.round].seed = event
-
-    @_take.register
-    def _(self, event: of_rounds.SeedLost) -> None:
-        if event.round in self.rounds:
-            self.rounds[event.round].is_seed_lost = True
 
     @_take.register
     def _(self, event: of_rounds.Activated) -> None:

@@ -11,14 +11,13 @@ from pathlib import Path
 
 from troth_cli.demo.errors import NoProgressError, TrainerFailedError
 from troth_client.telemetry.board import Board
+from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.phase import Phase
 
 MIN_PATIENCE_SECONDS = 60.0
 START_SECONDS = 300.0
 """From a slow disk PyTorch and its CUDA libraries may take minutes to load, before any event."""
-NUM_VOID_ROUNDS = 3
-"""Number of rounds that may close void before a run halts and restarts (protocol section 1)."""
 
 
 def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
@@ -27,7 +26,7 @@ def patience_seconds(params: ParamsView, slot_milliseconds: int) -> float:
     The longest is a halt: three rounds that run to their deadlines, the halt, a Warmup.
     """
     round_slots = params.commit_slots + params.attest_slots + params.close_grace_slots
-    slots = NUM_VOID_ROUNDS * round_slots + params.halt_slots + params.warmup_slots
+    slots = VOID_ROUNDS_TO_HALT * round_slots + params.halt_slots + params.warmup_slots
     return max(MIN_PATIENCE_SECONDS, slots * slot_milliseconds / 1_000)
 
 

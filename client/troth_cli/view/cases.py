@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.verdict import VerdictKind
-from troth_audit.cases import NOT_AUDITED, Bond, CaseFile, Money, Statement
+from troth_audit.cases import Bond, CaseFile, Money, Statement
 from troth_cli.view.amounts import sol
 from troth_cli.view.output import Facts, Grid, Json
 from troth_coordinator.chain import event_types_audits as audit_events
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.rules.audit_view import AuditFlag, AuditKind
+from troth_coordinator.rules.audit_view import NOT_AUDITED, AuditFlag, AuditKind
 from troth_coordinator.rules.ids import NO_INDEX, NONE
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from troth_client.telemetry.printable import one_line
 _COLUMNS = ("check", "", "found", "needed", "what to do")
 
 
-def checks_grid(rows: Sequence[Row], title: str = "") -> Grid:
+def checks_grid(rows: Sequence[Row]) -> Grid:
     """Return the table of checks; an answer of a stranger cannot steer the terminal."""
-    return Grid(_COLUMNS, [[one_line(cell) for cell in _cells(row)] for row in rows], title)
+    return Grid(_COLUMNS, [[one_line(cell) for cell in _cells(row)] for row in rows])
 
 
 def checks_lines(rows: Sequence[Row]) -> list[str]:

@@ -103,7 +103,6 @@ class DeployPlan:
     program_rent: int
     data_rent: int
     balance: int
-    deployed: DeployedProgram | None
 
     @property
     def num_signatures(self) -> int:
@@ -196,7 +195,6 @@ async def plan_deploy(
         program_rent=_lacking(cluster, program_account) if kind == "deploy" else 0,
         data_rent=_data_rent(cluster, deployed, wanted, extension),
         balance=0 if payer is None else payer.lamports,
-        deployed=deployed,
     )
 
 

@@ -96,7 +96,6 @@ async def probe_weights(
     view: NetworkView,
     config: RunConfig,
     others: Sequence[str] = (),
-    clock: Clock = time.monotonic,
     *,
     allow_private: bool = False,
 ) -> WeightsProbe:
@@ -114,25 +113,23 @@ async def probe_weights(
         source = members.source(transport, lambda _done, _total, _note: None)
         pieces = await fetch_list(source, wanted, trainable_shapes(config.model))
         holders, piece = await members.holders(), largest_piece(pieces)
-        began = clock()
+        began = time.monotonic()
         try:
             await transport.fetch(_address(wanted.round, piece), holders, piece.num_bytes, bytes)
-            rate = piece.num_bytes / max(clock() - began, 1e-6)
+            rate = piece.num_bytes / max(time.monotonic() - began, 1e-6)
         except TransportError:
             rate = 0.0  # the list is there: the fetch itself tries for longer
     total = sum(tensor.num_bytes for tensor in pieces.tensors)
     return WeightsProbe(wanted.round, total, rate)
 
 
-async def measure_holder(
-    members: Members, holder: str, pieces: PieceList, clock: Clock = time.monotonic
-) -> float:
+async def measure_holder(members: Members, holder: str, pieces: PieceList) -> float:
     """Return the bytes a second at which a member sends one piece. Raises TransportError."""
     piece = largest_piece(pieces)
     async with await members.transport() as transport:
-        began = clock()
+        began = time.monotonic()
         await transport.fetch(_address(pieces.state.round, piece), [holder], piece.num_bytes, bytes)
-        return piece.num_bytes / max(clock() - began, 1e-6)
+        return piece.num_bytes / max(time.monotonic() - began, 1e-6)
 
 
 def largest_piece(pieces: PieceList) -> Piece:

@@ -19,11 +19,12 @@ _DEVICE_BLOCK_TILES = 4096
 """Elsewhere they only bound the memory between both products, at 64 MiB."""
 
 
-def check_tiles(tiles: Tensor, dtype: torch.dtype = torch.float32) -> None:
-    """Raise TileShapeError unless `tiles` is [T, 64, 64] of the dtype."""
-    if tiles.ndim != 3 or tiles.shape[1:] != (TILE_SIDE, TILE_SIDE) or tiles.dtype != dtype:
+def check_tiles(tiles: Tensor) -> None:
+    """Raise TileShapeError unless `tiles` is fp32 [T, 64, 64]."""
+    has_shape = tiles.ndim == 3 and tiles.shape[1:] == (TILE_SIDE, TILE_SIDE)
+    if not has_shape or tiles.dtype != torch.float32:
         raise TileShapeError(
-            f"tiles of shape [T, 64, 64] and dtype {dtype}",
+            "tiles of shape [T, 64, 64] and dtype torch.float32",
             f"shape {list(tiles.shape)}, {tiles.dtype}",
             "Make them with TileLayout.to_tiles from fp32 tensors.",
         )

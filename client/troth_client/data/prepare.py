@@ -67,7 +67,6 @@ class PrepareProgress:
     done_bytes: int
     total_bytes: int | None
     num_sequences: int
-    num_shards: int
 
 
 def prepare(
@@ -234,10 +233,9 @@ class _Work:
             )
 
     def _progress(self, total: int | None) -> PrepareProgress:
-        entries = self._train.entries + self._validation.entries
-        tokens = sum(entry.tokens for entry in entries)
+        tokens = sum(entry.tokens for split in self._splits for entry in split.entries)
         tokens += self._train.num_waiting + self._validation.num_waiting
-        return PrepareProgress(self._num_bytes, total, tokens // self._row, len(entries))
+        return PrepareProgress(self._num_bytes, total, tokens // self._row)
 
     def _save(self) -> None:
         """Record where to go on: everything that the shards on disk do not show."""

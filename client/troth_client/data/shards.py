@@ -69,13 +69,11 @@ class TokenData(Closable):
             out[place] = tokens
         return out
 
-    def check_all(self) -> None:
-        """Check every shard and all its tokens now. Raises as `sequences` does."""
-        for shard in range(len(self._entries)):
-            self._check_range(shard)
-
     def faults(self, report: Callable[[int, int], None]) -> list[ShardError]:
-        """Check every shard now and return what is wrong; `report` gets how many are done."""
+        """Check all tokens of every shard and return what is wrong.
+
+        `report` gets how many shards are done, and how many there are.
+        """
         found = []
         for shard in range(len(self._entries)):
             try:

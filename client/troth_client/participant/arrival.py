@@ -17,6 +17,7 @@ from troth_client.participant.rounds import endure
 from troth_client.runtime.memory import first_line
 from troth_client.train.errors import NO_GRADIENT
 from troth_coordinator.rules.membership import free_indices
+from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
 
@@ -102,7 +103,7 @@ def check_open(view: NetworkView) -> None:
     run = view.run
     if run.phase == Phase.FINISHED:
         found = f"one that finished at round {run.round}"
-    elif run.round > run.params.join_until_round:
+    elif not joins_are_open(run.round, run.params):
         found = f"round {run.round}, and joining ended with round {run.params.join_until_round}"
     elif not free_indices(view.entries, run.round, run.params):
         found = "a full one: every place is taken, or was left too short a time ago"

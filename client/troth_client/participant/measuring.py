@@ -37,7 +37,6 @@ from troth_client.compression.known_answer import choose_path
 from troth_client.model.device import CPU, Device
 from troth_client.participant.errors import MachineTooSmallError
 from troth_client.runtime.memory import as_memory_error, first_line
-from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteError
 from troth_client.train.memory import give_back
 from troth_coordinator.rules.config import RunConfig
@@ -104,7 +103,6 @@ class RandomTokens:
 def measure_machine(
     config: RunConfig,
     device: Device,
-    data: Sequences | None = None,
     clock: Clock = time.perf_counter,
     *,
     is_juror: bool = True,
@@ -120,8 +118,7 @@ def measure_machine(
         config = config.with_manifest(bytes(32))
     try:
         with _in_memory(f"room for one gradient of the model on {device.torch}", _SMALLER):
-            data = data or RandomTokens(config)
-            return _measured(config, device, data, clock, path.reason, is_juror=is_juror)
+            return _measured(config, device, clock, path.reason, is_juror=is_juror)
     finally:
         give_back()  # the participant comes next
 
@@ -129,7 +126,6 @@ def measure_machine(
 def _measured(
     config: RunConfig,
     device: Device,
-    data: Sequences,
     clock: Clock,
     reason: str,
     *,
@@ -138,7 +134,7 @@ def _measured(
     is_cuda = device.torch.type == "cuda"
     if is_cuda:
         torch.cuda.reset_peak_memory_stats(device.torch)
-    run, batch = Rehearsal(config, 1, 0), batches(config, data, 0, 1)[0]
+    run, batch = Rehearsal(config, 1, 0), batches(config, RandomTokens(config), 0, 1)[0]
     held = resident_bytes()
     own, gradient_seconds = _gradient(config, run, batch, device, clock)
     began = clock()

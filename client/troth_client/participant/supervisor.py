@@ -1,7 +1,8 @@
-"""The supervisor: three sibling tasks fed by one watcher of the chain.
+"""The supervisor: sibling tasks fed by one watcher of the chain.
 
-Owns: starting rounds, audits and housekeeping, ending them together, and the request to stop.
-Never: decides what one of them does. Next: `rounds.py`, `audits.py`, `housekeeping.py`.
+Owns: starting rounds, audits, housekeeping, the payer and what else is asked for; ending them
+together, and the request to stop.
+Never: decides what one of them does. Next: `rounds.py`, `audits.py`, `housekeeping.py`, `payer.py`.
 """
 
 import asyncio

@@ -25,7 +25,6 @@ class PeerLine:
     payload_bytes: int = 0
     num_included: int = 0
     fees: int = 0
-    num_commits: int = 0
     root: str = ""
     failure: str = ""
     index: int = -1
@@ -142,10 +141,6 @@ def _encoded(_board: Board, line: PeerLine, event: Event) -> None:
     line.payload_bytes = int_of(event, "payload_bytes")
 
 
-def _committed(_board: Board, line: PeerLine, _event: Event) -> None:
-    line.num_commits += 1
-
-
 def _closed(board: Board, line: PeerLine, event: Event) -> None:
     line.num_included += bool(event.get("own"))
     line.root = str(event.get("root", ""))
@@ -213,7 +208,6 @@ _NOTES: dict[str, Callable[[Board, PeerLine, Event], None]] = {
     "step_ended": _step_ended,
     "trained": _trained,
     "encoded": _encoded,
-    "committed": _committed,
     "round_closed": _closed,
     "ended": _ended,
     "failed": _failed,

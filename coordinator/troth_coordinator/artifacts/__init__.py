@@ -18,7 +18,6 @@ PROGRAM_V0: Final = "coordinator_v0.so"
 PROGRAM_V3: Final = "coordinator_v3.so"
 IDL: Final = "coordinator.idl.json"
 LAYOUT: Final = "layout.json"
-BUILD_INFO: Final = "build-info.json"
 COMPUTE_UNITS: Final = "compute_units.json"
 
 

@@ -1,8 +1,8 @@
-"""Base58 of what a call of the program may hold, decoded within a bound.
+"""Base58 of bytes of any length, as Solana writes calls and transactions; decoded within a bound.
 
 Owns: the bound, and a decoder that takes a sixth of the library's time at that length: both are
 quadratic, and this one goes ten characters at a time.
-Never: encodes, or reads keys and signatures, which are short; solders does.
+Never: reads keys and signatures, which are short; solders does.
 Next: rpc.py, where the bytes of a call are decoded when somebody asks for them.
 """
 
@@ -10,12 +10,19 @@ from __future__ import annotations
 
 from typing import Final
 
+import based58
+
 MAX_CHARACTERS: Final = 5_600
 """Base58 of the longest call by which the program shows events: 4096 bytes take 5594."""
 _ALPHABET: Final = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGITS: Final = bytes(max(_ALPHABET.find(code), 0) for code in range(256))
 _PIECE: Final = 10
 """58**10 fits into 64 bits."""
+
+
+def encode(data: bytes) -> str:
+    """Return the base58 text; each leading zero byte becomes a leading `1`."""
+    return based58.b58encode(data).decode("ascii")
 
 
 def decode(text: str) -> bytes:

@@ -164,11 +164,6 @@ class CoordinatorClient:
         _slot, (account,) = await self.rpc.get_accounts([run])
         return self._seen(run, account)
 
-    async def find_runs(self) -> list[RunView]:
-        """Read every run of the program on this network."""
-        found = await self._of_kind("Run")
-        return [self._reader.run(address, account) for address, account in found]
-
     async def read_participant(self, run: Pubkey, owner: Pubkey) -> ParticipantView | None:
         """Read an owner's Participant account, or None."""
         address = participant_address(run, owner, self.program_id)
@@ -385,12 +380,11 @@ class CoordinatorClient:
         view = self._reader.round(address, made)
         return view if view.round == round_ else None
 
-    async def _of_kind(self, name: str, run: Pubkey | None = None) -> list[tuple[Pubkey, Account]]:
-        """Read all accounts of a kind, or those of one run."""
+    async def _of_kind(self, name: str, run: Pubkey) -> list[tuple[Pubkey, Account]]:
+        """Read all accounts of a kind of a run."""
         kind = program_layout().accounts[name]
-        filters: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator)]
-        if run is not None:
-            filters.append(BytesAt(DISCRIMINATOR_BYTES + _run_offset(name), bytes(run)))
+        of_run = BytesAt(DISCRIMINATOR_BYTES + _run_offset(name), bytes(run))
+        filters: list[int | BytesAt] = [kind.size, BytesAt(0, kind.discriminator), of_run]
         return await self.rpc.get_program_accounts(self.program_id, filters)
 
 

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import aiohttp
-import based58
 from solana.rpc.commitment import Confirmed
 from solana.rpc.types import TxOpts
 from solders.account_decoder import UiAccountEncoding
@@ -28,6 +27,7 @@ from solders.rpc.filter import Memcmp
 from solders.rpc.requests import GetMultipleAccounts, GetProgramAccounts
 from solders.signature import Signature
 
+from troth_coordinator.chain import base58
 from troth_coordinator.chain.account_json import AccountsText
 from troth_coordinator.chain.errors import (
     ChainError,
@@ -162,9 +162,7 @@ class HttpRpc:
     ) -> list[tuple[Pubkey, Account]]:
         """See Rpc.get_program_accounts."""
         chosen: list[int | Memcmp] = [
-            entry
-            if isinstance(entry, int)
-            else Memcmp(entry.offset, based58.b58encode(entry.value).decode())
+            entry if isinstance(entry, int) else Memcmp(entry.offset, base58.encode(entry.value))
             for entry in filters
         ]
         body = GetProgramAccounts(program, RpcProgramAccountsConfig(_ACCOUNTS, chosen))

@@ -48,6 +48,10 @@ class AuditStage(IntEnum):
     DECIDED = 8
 
 
+NOT_AUDITED: Final = 6
+"""The outcome of an audit that never took place; the judge's `AuditOutcome` has no name for it."""
+
+
 class AuditFlag(IntFlag):
     """Marks on an audit."""
 

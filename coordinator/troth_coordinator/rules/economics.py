@@ -165,17 +165,6 @@ def captured(people: int, bad: int) -> Fraction:
     return 1 - accused * convicted
 
 
-def framed(people: int, bad: int) -> Fraction:
-    """Return the chance that so many colluders convict a sampled honest target.
-
-    Raises RangeError for more colluders than there are people beside the target.
-    """
-    if bad < 1 or people <= max(MAX_SEATS, JURY_SEATS):
-        return Fraction(int(bad > 0))
-    accused = capture(people - 1, bad, SECOND_SEATS, FIRST_SEATS)
-    return accused * capture(people - 1, bad, JURY_SEATS, CONVICTING)
-
-
 def rounds_to_capture(d: Fraction, confidence_ppm: int = 950_000) -> int:
     """Return the least n with 1 - (1 - d)^n >= confidence; RangeError unless both allow one."""
     if not 0 < d <= 1 or not 0 < confidence_ppm < PPM:
@@ -207,16 +196,6 @@ def laziness_caught(lazy_ppm: int, seats: int) -> Fraction:
 def witness_penalty(cost: int, caught: Fraction) -> Lamports:
     """Return the penalty for laziness: ten costs, or more where h * A > C needs it."""
     return Lamports(max(WITNESS_PENALTY_FACTOR * cost, int(Fraction(cost) / caught) + 1))
-
-
-def canary_bounty(cost: int, rate_ppm: int) -> Lamports:
-    """Return the least bounty J with rate * J > cost: what keeps a lone witness diligent.
-
-    Raises RangeError unless the rate of planted errors is above 0.
-    """
-    if rate_ppm <= 0:
-        raise RangeError("rate", "above 0 ppm", rate_ppm, "plant some errors")
-    return Lamports(cost * PPM // rate_ppm + 1)
 
 
 def capture(num_people: int, num_bad: int, seats: int, needed: int) -> Fraction:

@@ -6,8 +6,8 @@ newcomers wait for the next checkpoint. Next: `params.py`, whose presets keep th
 
 from troth_coordinator.rules.params_view import ParamsView
 
-VOID_ROUNDS = 3
-"""A checkpoint waits for a round that is not void; after three void ones the run halts."""
+VOID_ROUNDS_TO_HALT = 3
+"""After so many void rounds in a row the run halts. A checkpoint waits for one that is not void."""
 
 
 def least_ring(checkpoint_every: int) -> int:
@@ -15,7 +15,7 @@ def least_ring(checkpoint_every: int) -> int:
 
     The way is the open round and all closed ones since. The run may move on during a replay.
     """
-    return checkpoint_every + VOID_ROUNDS + 1
+    return checkpoint_every + VOID_ROUNDS_TO_HALT + 1
 
 
 def rounds_closed_to_newcomers(params: ParamsView) -> int:

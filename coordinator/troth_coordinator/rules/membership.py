@@ -159,13 +159,6 @@ def free_indices(
     ]
 
 
-def lowest_free_index(
-    entries: Sequence[EntryView], round_: int, params: ParamsView
-) -> ParticipantIndex | None:
-    """Return the lowest index a newcomer may ask for, or None where the run is full."""
-    return next(iter(free_indices(entries, round_, params)), None)
-
-
 def previous_included(last_included: int, round_: int, residual_rounds: int) -> RoundIndex:
     """Return the last included round if it lies in the residual period of `round_`, else NONE.
 

@@ -157,7 +157,7 @@ def epoch_of(round_: int, rounds_per_epoch: int) -> int:
     return round_ // rounds_per_epoch
 
 
-def joins_are_open(round_: RoundIndex, params: ParamsView) -> bool:
+def joins_are_open(round_: int, params: ParamsView) -> bool:
     """Tell whether a participant may still join: through `join_until_round` inclusive."""
     return round_ <= params.join_until_round
 

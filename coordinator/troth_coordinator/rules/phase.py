@@ -9,9 +9,9 @@ from enum import IntEnum
 
 from troth_coordinator.rules.ids import NONE, Slot
 
-QUORUM_NUMERATOR = 5
-"""5 * acted >= 4 * required: four fifths of those who must act."""
-QUORUM_DENOMINATOR = 4
+QUORUM_NUMERATOR = 4
+"""Four fifths of those who must act: 5 * acted >= 4 * required."""
+QUORUM_DENOMINATOR = 5
 MIN_QUORUM_WAIT_SLOTS = 8
 """The least time that stragglers get after four fifths have acted."""
 ATTEST_MARGIN_SLOTS = 4
@@ -37,7 +37,7 @@ IN_ROUND = (Phase.COMMIT, Phase.ATTEST)
 
 def has_quorum(acted: int, required: int) -> bool:
     """Tell whether four fifths of those who must act have acted."""
-    return QUORUM_NUMERATOR * acted >= QUORUM_DENOMINATOR * required
+    return QUORUM_DENOMINATOR * acted >= QUORUM_NUMERATOR * required
 
 
 def end_by_time(start_slot: int, last_slot: int, quorum_slot: int) -> Slot:

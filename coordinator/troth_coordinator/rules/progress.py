@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import NOBODY, NONE, Bitmap, Slot
+from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.phase import Phase, attest_by, end_by_time, may_end
 from troth_coordinator.rules.standing import is_short
 from troth_coordinator.rules.view import (
@@ -160,4 +161,4 @@ def _can_leave_waiting(view: NetworkView) -> bool:
     params = view.run.params
     if view.run.round >= params.max_rounds or (can_begin(view) and not is_in_vain(view)):
         return True
-    return view.run.round > params.join_until_round and num_present(view) < params.min_members
+    return not joins_are_open(view.run.round, params) and num_present(view) < params.min_members

@@ -18,7 +18,7 @@ from solders.hash import Hash, ParseHashError
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
-from troth_localnet import base58
+from troth_coordinator.chain import base58
 from troth_localnet.jsonrpc import INVALID_PARAMS, RpcError
 from troth_localnet.values import Json
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from solders.pubkey import Pubkey
 from solders.transaction import VersionedTransaction
 
-from troth_localnet import base58
+from troth_coordinator.chain import base58
 from troth_localnet.account_json import account_json
 from troth_localnet.blocks import MAX_BLOCKHASH_AGE_BLOCKS
 from troth_localnet.errors import (

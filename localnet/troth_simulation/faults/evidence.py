@@ -18,6 +18,8 @@ from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_audits import AuditSettled, CaseSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import NOT_AUDITED
+from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.view import EntryView, NetworkView, Status
 from troth_simulation.faults.ground import Ground
 from troth_simulation.faults.proxy import Traffic
@@ -25,8 +27,6 @@ from troth_simulation.faults.record import PlayedFault, Record, Usage
 from troth_simulation.faults.report import KindReport, Loss, MemberReport, Report, TrafficReport
 from troth_simulation.faults.trouble import Kind
 
-NOT_AUDITED: Final = 6
-"""The program's outcome of an audit that never began."""
 _ROUNDS_BEFORE: Final = 2
 
 
@@ -207,11 +207,11 @@ def audits_by_epoch(
 ) -> dict[int, int]:
     """Return how many audits of each whole epoch from round `first` to `last` were settled."""
     counts = Counter(
-        event.round // rounds_per_epoch
+        epoch_of(event.round, rounds_per_epoch)
         for event in events
         if isinstance(event, AuditSettled) and event.outcome != NOT_AUDITED
     )
-    epochs = range(-(-first // rounds_per_epoch), last // rounds_per_epoch)
+    epochs = range(-(-first // rounds_per_epoch), epoch_of(last, rounds_per_epoch))
     return {epoch: counts[epoch] for epoch in epochs}
 
 

@@ -13,10 +13,10 @@ from collections import OrderedDict, deque
 from typing import Any, Final, Self
 
 import aiohttp
-import based58
 from aiohttp import web
 from solders.transaction import VersionedTransaction
 
+from troth_coordinator.chain import base58
 from troth_localnet.values import Json
 from troth_simulation.faults.proxy import Traffic
 from troth_simulation.faults.trouble import ANSWERS, Effect, Trouble
@@ -183,7 +183,7 @@ def _signature(call: Reply) -> str:
     """Return the signature that a node would answer with."""
     raw, *options = call["params"]
     is_base64 = any(one.get("encoding") == "base64" for one in options)
-    data = base64.b64decode(raw) if is_base64 else based58.b58decode(raw.encode())
+    data = base64.b64decode(raw) if is_base64 else base58.decode(raw)
     return str(VersionedTransaction.from_bytes(data).signatures[0])
 
 

@@ -10,6 +10,7 @@ from support.fields import assert_fields
 from troth_client.telemetry.event_log import EventLog
 from troth_coordinator.chain.event_types_audits import AuditSettled, Penalised
 from troth_coordinator.chain.event_types_rounds import RoundSettled
+from troth_coordinator.rules.audit_view import NOT_AUDITED
 from troth_simulation.faults import evidence
 from troth_simulation.faults.record import ClosedRound, PlayedFault, ProcessEnd, Record, Usage
 from troth_simulation.faults.report import KindReport, MemberReport, Report
@@ -90,7 +91,7 @@ def test_only_whole_epochs_are_asked_for_audits():
     about = {"run": RUN, "slot": 1, "body": b"", "target": 0, "is_strike": False, "status": 2}
     settled = [
         AuditSettled(**about, round=round_, outcome=outcome, **fields)
-        for round_, outcome in ((12, 1), (13, 5), (21, evidence.NOT_AUDITED), (31, 1))
+        for round_, outcome in ((12, 1), (13, 5), (21, NOT_AUDITED), (31, 1))
     ]
     assert evidence.audits_by_epoch(settled, 8, 38, 10) == {1: 2, 2: 0}
 

@@ -6,12 +6,16 @@ import pytest
 from support.views import PARAMS
 
 from troth_coordinator.config_files import load_config
-from troth_coordinator.rules.lateness import VOID_ROUNDS, least_ring, rounds_closed_to_newcomers
+from troth_coordinator.rules.lateness import (
+    VOID_ROUNDS_TO_HALT,
+    least_ring,
+    rounds_closed_to_newcomers,
+)
 
 
 def closed_by_counting(ring: int, every: int) -> int:
     """Count the open rounds at which a few void rounds would let the newest checkpoint go."""
-    return sum(age + VOID_ROUNDS >= ring for age in range(1, every + 1))
+    return sum(age + VOID_ROUNDS_TO_HALT >= ring for age in range(1, every + 1))
 
 
 @pytest.mark.parametrize(

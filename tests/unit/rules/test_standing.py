@@ -141,9 +141,10 @@ def test_an_index_is_free_again_a_ring_after_its_owner_left(used, round_, is_fre
 
 
 def test_newcomers_take_the_lowest_free_index_within_the_capacity():
-    assert membership.lowest_free_index(roster(entry(1), EMPTY, entry(3)), 0, PARAMS) == 1
+    found = membership.free_indices(roster(entry(1), EMPTY, entry(3)), 0, PARAMS)
+    assert found == [1, *range(3, PARAMS.capacity)]
     full = roster(*(entry(number) for number in range(PARAMS.capacity)))
-    assert membership.lowest_free_index(full, 0, PARAMS) is None
+    assert membership.free_indices(full, 0, PARAMS) == []
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ async def test_a_newcomer_with_two_hashes_gets_everything_from_several_holders(
     assert [len(shard.pieces) for shard in manifest.train] == [2, 2, 1]
     for shard in shards:
         assert (tmp_path / shard.file).read_bytes() == (run.folder / shard.file).read_bytes()
-    TokenData(tmp_path, manifest).check_all()
+    assert TokenData(tmp_path, manifest).faults(lambda *_: None) == []
     assert not list(tmp_path.glob("*" + DRAFT_SUFFIX))
     served = [count.kinds[BlobKind.PIECE] for count in holders.counts.values()]
     assert sum(served) == sum(len(shard.pieces) for shard in shards)

@@ -52,9 +52,9 @@ SYSCALLS = frozenset(
 _MASK = 0xFFFFFFFF
 
 
-def murmur3_32(data: bytes, seed: int = 0) -> int:
-    """MurmurHash3 (x86, 32 bits), the hash that names syscalls and internal functions."""
-    state = seed
+def murmur3_32(data: bytes) -> int:
+    """MurmurHash3 (x86, 32 bits, seed 0), the hash that names syscalls and internal functions."""
+    state = 0
     whole = len(data) // 4 * 4
     for (word,) in struct.iter_unpack("<I", data[:whole]):
         state ^= _scramble(word)

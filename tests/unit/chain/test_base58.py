@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from solders.pubkey import Pubkey
 
-from troth_localnet import base58
+from troth_coordinator.chain import base58
 
 
 @given(st.binary(max_size=300))
@@ -17,11 +17,11 @@ def test_keys_are_written_as_solders_writes_them(data):
 
 
 @pytest.mark.parametrize("text", ["0", "O", "I", "l", "abc def", "\u00e9"])
-def test_foreign_characters_are_named(text):
-    with pytest.raises(ValueError, match=r"invalid character|non-ascii character"):
+def test_foreign_characters_are_refused(text):
+    with pytest.raises(ValueError, match=r"characters of base58|ascii"):
         base58.decode(text)
 
 
 def test_long_text_is_refused_before_the_quadratic_work():
-    with pytest.raises(ValueError, match="at most 2048"):
+    with pytest.raises(ValueError, match=f"at most {base58.MAX_CHARACTERS}"):
         base58.decode("1" * 1_000_000)
