@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from troth_coordinator.rules.base import FrozenModel, validated
-from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NONE, Lamports, RoundIndex
+from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NONE, Lamports
 from troth_coordinator.rules.params_checks import check_params, least_keep_stake
 from troth_coordinator.rules.params_view import Admission, ParamsView
 

@@ -20,14 +20,14 @@ from troth_cli.workflows.machine_checks import Candidate
 from troth_cli.workflows.probes import WeightsProbe, measure_slots
 from troth_cli.workflows.prospects import Tempo, crowd_with
 from troth_cli.workflows.reach_checks import reach_result
-from troth_cli.workflows.take_part import reach, slower_by
+from troth_cli.workflows.take_part import slower_by
 from troth_client.checkpoint.errors import CheckpointGoneError
 from troth_client.model.device import CPU
 from troth_client.participant.measuring import Measured, RandomTokens, measure_machine
 from troth_client.train.place import Place
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.errors import TrothError
-from troth_coordinator.rules.config import ModelSection, NetworkSection, RunConfig
+from troth_coordinator.rules.config import ModelSection, RunConfig
 from troth_coordinator.rules.view import Role
 
 SLOT = SlotTime(400_000, is_measured=True)
@@ -132,65 +132,6 @@ async def test_honest_work_that_a_judge_would_not_call_ok_is_refused():
     assert found.level is Level.REFUSED
     assert found.values["error"] == 0.4
     assert (await machine_checks.check_bounds(candidate())).level is Level.OK
-
-
-@pytest.mark.parametrize(
-    ("answer", "level"), [(True, Level.OK), (False, Level.REFUSED), (None, Level.UNTESTED)]
-)
-def test_reachability_has_three_answers(answer, level):
-    assert reach_result(answer).level is level
-
-
-HUB, BUCKET, MEMBERS = (
-    "https://hub.example",
-    "s3://bucket/run",
-    ("http://a.example", "http://b.example"),
-)
-
-
-@pytest.mark.parametrize(
-    ("where", "level"),
-    [
-        ({}, Level.WARNING),
-        ({"holders": MEMBERS[:1]}, Level.WARNING),
-        ({"holders": MEMBERS}, Level.OK),
-        ({"hubs": (HUB,)}, Level.OK),
-        ({"stores": (BUCKET,)}, Level.OK),
-        ({"run_hubs": (HUB,)}, Level.OK),
-        ({"run_stores": (BUCKET,)}, Level.OK),
-    ],
-)
-@pytest.mark.parametrize(
-    ("listen", "is_guarded"), [(("", 0), False), (("", 0), True), (("127.0.0.1", 0), True)]
-)
-async def test_a_member_that_nobody_connects_to_needs_others_that_serve(
-    where, level, listen, is_guarded
-):
-    """On a public cluster that is also one that listens at a private address, as by default."""
-    request, looked = asking(is_guarded=is_guarded, **where)
-    found = await reach(request, listen, looked)
-    assert found.level is level
-    assert ("--listen" in found.advice) is (level is Level.WARNING)
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "is_guarded", "words"),
-    [("", False, "nobody to ask"), ("http://me.example", True, "named by hand")],
-)
-async def test_who_can_be_connected_to_needs_nobody(endpoint, is_guarded, words):
-    """A local network, or an address that the user has named."""
-    request, looked = asking(endpoint=endpoint, is_guarded=is_guarded)
-    found = await reach(request, ("127.0.0.1", 0), looked)
-    assert found.level is Level.UNTESTED
-    assert words in found.found
-
-
-def asking(*, endpoint="", hubs=(), stores=(), holders=(), run_hubs=(), run_stores=(), is_guarded):
-    """A request and what was seen of the run, as far as reachability asks."""
-    network = NetworkSection(hubs=run_hubs, stores=run_stores)
-    config = SimpleNamespace(network=network)
-    request = SimpleNamespace(config=config, endpoint=endpoint, hubs=hubs, stores=stores)
-    return request, SimpleNamespace(holders=holders, is_guarded=is_guarded)
 
 
 async def test_a_run_whose_pool_is_empty_pays_nothing():
