@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from solders.pubkey import Pubkey
 from support.attacks.cheats import Loss, play_out, stage, work_cheat
+from support.fields import assert_fields
 from support.halts import halted_after_progress
 from support.ports import LIAR, LIE_ROUND, vouch_for_everything, withhold
 from support.recordings import PLAN, audit_of, record
@@ -118,7 +119,7 @@ async def test_a_payload_that_was_struck_because_nobody_had_it_blinds_no_audit(
         report = audit_of(folder)
         # All vouch with an invented byte in each round: that is found beside it.
         (note,) = [one for one in report.findings if one.rule is not Rule.POSSESSION]
-        assert (note.grade, note.round, note.participant) == (Grade.NOTE, LIE_ROUND, LIAR)
+        assert_fields(note, grade=Grade.NOTE, round=LIE_ROUND, participant=LIAR)
         assert report.counts["roots"] == 8
         assert report.counts["applied_rounds"] == 7
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from support.fields import assert_fields
+
 from troth_audit.replay.findings import Finding, Grade, Rule, missing
 from troth_audit.replay.replayed import Replayed, State, Waiting
 from troth_coordinator.chain.event_types_rounds import CheckpointStored
@@ -110,10 +112,10 @@ def test_a_payload_that_nobody_has_is_a_note_once_it_is_struck():
     replayed.wait(waiting(0, "a", None))
     replayed.wait(waiting(1))
     (found,) = replayed.strike(0, 1)
-    assert (found.grade, found.rule, found.participant) == (Grade.NOTE, Rule.PAYLOAD, 1)
+    assert_fields(found, grade=Grade.NOTE, rule=Rule.PAYLOAD, participant=1)
     replayed.wait(waiting(2))
     assert list(replayed.close(state(3, "a"))) == []
-    assert (replayed.is_lost, replayed.num_applied) == (False, 3)
+    assert_fields(replayed, is_lost=False, num_applied=3)
 
 
 def test_what_is_struck_while_the_weights_are_unknown_is_a_note_too():
@@ -167,7 +169,7 @@ def test_the_round_of_a_taken_checkpoint_is_applied_after_it():
     replayed = begun(History(served))
     replayed.wait(waiting(0, "a", None))
     (lacked,) = replayed.close(state(1, "x"))
-    assert (lacked.grade, lacked.expected) == (Grade.MISSING, "payload 1")
+    assert_fields(lacked, grade=Grade.MISSING, expected="payload 1")
     assert replayed.is_lost
     replayed.wait(waiting(1, "y"))
     assert list(replayed.checkpoint(stored(1, "x"))) == []
