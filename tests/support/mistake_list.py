@@ -11,6 +11,7 @@ CREATE = "run create --config smoke.toml --data data --key authority.json"
 JOIN = "join run.toml --data data --key stranger.json --device cpu"
 PREPARE = "data prepare --text notes.txt"
 CASE = "--round 0 --target 0"
+CALIBRATE = "calibrate --config smoke.toml"
 
 Told = tuple[str, str] | tuple[str, str, int]
 """Title, command, and the exit code if it is not 1. A star behind the title: see `Mistake`."""
@@ -104,6 +105,8 @@ _CREATE: tuple[Told, ...] = (
         "bounds of the judge that nobody measured, on a public cluster",
         f"{CREATE} --set judge.calibrated=false --rpc http://203.0.113.7:8899",
     ),
+    ("bounds of given weights without these", f"{CALIBRATE} --set start.weights=given"),
+    ("bounds of drawn weights, and a folder of others", f"{CALIBRATE} --start full"),
 )
 _RUN: tuple[Told, ...] = (
     ("a pause with another key than the authority's", "run pause RUN --key stranger.json"),

@@ -54,6 +54,14 @@ class CalibrateOptions(Common):
             help="Prepared data set; without it, bytes of the Python standard library.",
         ),
     ] = None
+    start: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--start",
+            metavar="DIR",
+            help="Weights that the run begins from, where start.weights = given.",
+        ),
+    ] = None
     rounds: Annotated[
         int, typer.Option("--rounds", metavar="N", min=1, help="Rounds to train.")
     ] = 40
@@ -67,7 +75,13 @@ class CalibrateOptions(Common):
         int, typer.Option("--draws", metavar="N", min=1, help="Audits of each pair in a round.")
     ] = 2
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Of the weights and of the draws.")
+        int,
+        typer.Option(
+            "--seed",
+            metavar="N",
+            min=0,
+            help="Of the weights, unless given, and draws.",
+        ),
     ] = 0
     device: Annotated[
         str,
@@ -102,11 +116,14 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     over the opened tiles, of the implied gradient's error relative to the gradient. Targets that
     stand just inside a bound for one way are shown to all others; none may call them a mismatch.
     The bounds hold for the ways in the table: run it on every kind of machine that will take part.
+    Bounds belong to the first weights, too: --start names those that a run is given.
     """
     from troth_cli.settings import run_settings
+    from troth_cli.workflows.given_start import tokenizer_warnings, weights_to_calibrate
 
     settings = run_settings(options.config, options.settings)
     config, factor = settings.config, settings.chain.sketch_factor
+    start = weights_to_calibrate(config, options.start, output.note)
     with output.loading():
         from troth_client.audit import calibrate as study
         from troth_client.audit.thresholds import Bounds, in_the_way, propose_all, propose_for
@@ -114,12 +131,16 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     ways = _ways(options, config)
     plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
     with _data(options, config) as data, output.progress("rounds", in_bytes=False) as report:
+        if options.start is not None:
+            for warning in tokenizer_warnings(options.start, data.manifest):
+                output.warn(warning)
         found = study.calibrate(
             config.with_manifest(data.manifest.hash),
             data,
             ways,
             plan,
             lambda done, total: report(done, total, ""),
+            start,
         )
     proposal = propose_for(found.groups)
     obstacles = in_the_way(found.groups, config.judge, factor)

@@ -52,7 +52,7 @@ def init(options: InitOptions, output: Output) -> None:
     """Write a config to begin with: TOML with comments, in units like 0.0015 and 0.1 SOL.
 
     Change what you like, prepare data with the same file, and create the run. The file is yours:
-    nothing is overwritten. With --from the model is that of a Llama as transformers saves it, and
+    nothing is overwritten. With --from the run begins from a Llama as transformers saves it, and
     bounds of the judge that belong to the preset's model are left out.
     """
     from troth_cli.errors import InputError
@@ -69,11 +69,16 @@ def init(options: InitOptions, output: Output) -> None:
     out = options.out or Path(f"{name}.toml")
     text = preset_text(options.preset) if start is None else text_from(options.preset, start)
     write_run_file(out, text)
-    source, begin = ("--stdlib", "") if start is None else ("--text PATH", f" --from {start}")
-    if start is not None and (start / "tokenizer.json").is_file():
-        source += f" --tokenizer {start / 'tokenizer.json'}"
+    source, begin, bounds = "--stdlib", "", ""
+    if start is not None:
+        source, begin = "--text PATH", f" --from {start}"
+        bounds = (
+            f"for a public cluster troth calibrate --config {out} --data data --start {start}, "
+        )
+        if (start / "tokenizer.json").is_file():
+            source += f" --tokenizer {start / 'tokenizer.json'}"
     output.result(
         {"preset": options.preset, "config_file": str(out)},
-        f"Wrote {out}. Next: troth data prepare {source} --config {out} --out data, and then"
-        f" troth run create --config {out} --data data --key FILE{begin}",
+        f"Wrote {out}. Next: troth data prepare {source} --config {out} --out data, {bounds}"
+        f"and then troth run create --config {out} --data data --key FILE{begin}",
     )

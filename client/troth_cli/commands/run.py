@@ -139,7 +139,7 @@ def create(options: CreateOptions, output: Output) -> None:
     check_holders(options.push_to)
     settings = run_settings(options.config, options.settings)
     for rpc in options.rpc:
-        creation.check_calibrated(settings, rpc)
+        creation.check_calibrated(settings, rpc, options.start)
     key = read_key(options.key, output.warn)
     fund = lamports(options.fund, "--fund")
     council = address(options.council, "--council") if options.council else key.pubkey()

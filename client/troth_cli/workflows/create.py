@@ -6,7 +6,6 @@ Never: prints.
 Next: `troth_coordinator.chain.operations.Authority`, which sends the transactions.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +17,12 @@ from solders.pubkey import Pubkey
 
 from troth_cli.errors import FundsError, InputError, OtherRunError
 from troth_cli.view.amounts import sol
+from troth_cli.workflows.given_start import read_noted, tokenizer_warnings
 from troth_client.checkpoint.folder import Weights
-from troth_client.checkpoint.start import read_start
 from troth_client.data.fit import misfit
-from troth_client.data.manifest import MAX_TOKENIZER_BYTES, TOKENIZER_FILE, Manifest
+from troth_client.data.manifest import TOKENIZER_FILE, Manifest
 from troth_client.data.tokens import kept_tokenizer
 from troth_client.model.genesis import genesis_root
-from troth_client.runtime.files import read_file
 from troth_coordinator.chain import rent
 from troth_coordinator.chain.addresses import run_address
 from troth_coordinator.chain.instructions import RunTerms
@@ -47,18 +45,20 @@ MOST_LOOKED_AT = 20
 """Transactions that name an address are looked at for those of a run that was closed."""
 
 
-def check_calibrated(settings: RunSettings, rpc: str) -> None:
+def check_calibrated(settings: RunSettings, rpc: str, start: Path | None = None) -> None:
     """Refuse bounds of the judge that nobody measured, unless the chain is on this machine.
 
-    It guards against mistakes only: whoever writes a config may claim anything. Raises InputError.
+    It guards against mistakes only: whoever writes a config may claim anything. `start` is the
+    folder of given weights. Raises InputError.
     """
     host = urlsplit(rpc).hostname or ""
     is_local = host in {"localhost", "::1"} or host.startswith("127.")
     if not settings.config.judge.calibrated and not is_local:
+        given = "" if start is None else f", --set start.weights=given and --start {start}"
         raise InputError(
             "judge.calibrated = true for a run on a public cluster",
             f"false, and an RPC node at {host}",
-            "Run troth calibrate with this config, and add the section that it prints.",
+            f"Run troth calibrate with this config{given}, and add the section that it prints.",
             "--config",
         )
 
@@ -71,7 +71,7 @@ def warnings(settings: RunSettings, manifest: Manifest, start: Path | None = Non
     params = settings.chain.to_view()
     unused = unused_tokens(settings.config, manifest)
     if start is not None:
-        yield from _tokenizer_warnings(start, manifest)
+        yield from tokenizer_warnings(start, manifest)
         yield from filter(None, [unused])
     elif unused:
         yield f"{unused}: set model.vocab_size to {manifest.vocab_size}, unless you pad on purpose"
@@ -81,19 +81,6 @@ def warnings(settings: RunSettings, manifest: Manifest, start: Path | None = Non
             f"nobody can join or return in the last {num_closed} of the {params.checkpoint_every}"
             f" rounds before a checkpoint: set chain.ring to {least_ring(params.checkpoint_every)},"
             f" or chain.checkpoint_every to {max(1, params.ring - least_ring(0))}"
-        )
-
-
-def _tokenizer_warnings(start: Path, manifest: Manifest) -> Iterator[str]:
-    """Yield a doubt that the data has the tokenizer of given weights."""
-    file = start / TOKENIZER_FILE
-    found = read_file(file, MAX_TOKENIZER_BYTES)
-    if found is None:
-        yield f"no {file} to compare with: is the data set's tokenizer that of these weights?"
-    elif hashlib.sha256(found).hexdigest() != manifest.tokenizer.sha256:
-        yield (
-            f"the data set has another tokenizer than {file}: its tokens may stand for other text"
-            " than these weights have learned"
         )
 
 
@@ -181,11 +168,9 @@ def begin_from(
                 "--from",
             )
         return settings, None
-    start = read_start(folder, settings.config.model)
-    for line in start.notes:
-        note(f"{folder}: {line}.")
+    weights = read_noted(settings.config, folder, note)
     config = settings.config.with_given_start()
-    return settings.model_copy(update={"config": config}), start.weights
+    return settings.model_copy(update={"config": config}), weights
 
 
 def plan(

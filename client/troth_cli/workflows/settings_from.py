@@ -20,10 +20,14 @@ _ABOUT: Final = """\
 # Settings for weights that exist: create the run with `troth run create --from DIR`.
 # Every key, its unit and its default: docs/reference/config.md.
 """
+_START: Final = """\
+[start]
+weights = "given" # not drawn: bounds of the judge are measured on them
+"""
 _JUDGE: Final = """\
 [judge]
-# Nobody measured this model. Run troth calibrate on the machines that take part, and put here what
-# it prints; until then troth run create refuses this config on a public cluster.
+# Nobody measured this model. Run troth calibrate --start DIR on the machines that take part, and
+# put here what it prints; until then troth run create refuses this config on a public cluster.
 calibrated = false
 """
 
@@ -38,7 +42,7 @@ def text_from(preset: str, folder: Path) -> str:
     # The whole path may say more about this machine than others need to know.
     own = f"# The model of {folder.resolve().name!a}.\n"
     parts = {
-        "[model]": f"[model]\n{own}{tomli_w.dumps(values)}\n",
+        "[model]": f"[model]\n{own}{tomli_w.dumps(values)}\n{_START}\n",
         "[judge]": f"{_JUDGE}\n",
     }
     text = preset_text(preset)

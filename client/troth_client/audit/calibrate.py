@@ -11,7 +11,7 @@ Cheats compute as trainers do, and every way judges them. All of them start from
 as a cheat would.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,14 +66,17 @@ def calibrate(
     ways: Sequence[Way],
     plan: Plan,
     report: Callable[[int, int], None] = lambda done, total: None,
+    start: Mapping[str, Float32] | None = None,
 ) -> Found:
     """Train and measure; `ways[0]` is the reference.
 
-    `config` is bound to the data's manifest. Returns a group for each way as a trainer and for each
-    cheat. Ways that cannot be compared with another (a single one) give groups without audits.
-    Gradients that are not finite or zero everywhere are counted as audits that nobody can judge.
+    `config` is bound to the data's manifest. `start` has the first weights by canonical name, where
+    a run is given some; otherwise the plan's seed draws them. Returns a group for each way as a
+    trainer and for each cheat. Ways that cannot be compared with another (a single one) give groups
+    without audits. Gradients that are not finite or zero everywhere are counted as audits that
+    nobody can judge.
     """
-    study = _Study(config, list(ways), plan)
+    study = _Study(config, list(ways), plan, Rehearsal(config, plan.trainers, plan.seed, start))
     for round_ in range(plan.rounds):
         taken = batches(config, data, round_, plan.trainers)
         study.round(round_, taken, is_measured=round_ % plan.every == 0)
@@ -96,14 +99,14 @@ def cheats(batch: Batch) -> Iterator[tuple[str, Batch | None]]:
 class _Study:
     """The training run and what was measured along it."""
 
-    def __init__(self, config: RunConfig, ways: list[Way], plan: Plan) -> None:
+    def __init__(self, config: RunConfig, ways: list[Way], plan: Plan, run: Rehearsal) -> None:
         self.groups: dict[str, Group] = {}
         self.bench: Bench | None = None
         self._config = config
         self._ways = ways
         self._fastest = fastest(ways)
         self._plan = plan
-        self._run = Rehearsal(config, plan.trainers, plan.seed)
+        self._run = run
 
     def round(self, round_: int, taken: Sequence[Batch], is_measured: bool) -> None:
         """Measure at w_r if asked to, then train on it; `taken` has the batch of each trainer."""

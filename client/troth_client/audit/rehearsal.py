@@ -6,7 +6,7 @@ Never: computes a gradient, judges, or reads a chain.
 Next: `calibrate.py` and `scripts/bench/honest_pairs.py`, which bring gradients of several kinds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +62,22 @@ def batches(config: RunConfig, data: Sequences, number: int, num_trainers: int) 
 
 
 class Rehearsal:
-    """A run of some trainers, from the weights of a seed on."""
+    """A run of some trainers, from the weights of a seed on, or from those that it is given.
 
-    def __init__(self, config: RunConfig, num_trainers: int, seed: int) -> None:
-        initial = initial_weights(H("troth:calibrate", u64(seed)), config.model)
+    `start` has all trainable tensors by canonical name; they stay as they are.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        num_trainers: int,
+        seed: int,
+        start: Mapping[str, Float32] | None = None,
+    ) -> None:
+        if start is None:
+            initial = initial_weights(H("troth:calibrate", u64(seed)), config.model)
+        else:
+            initial = {name: array.copy() for name, array in start.items()}
         self.weights = {name: torch.from_numpy(array) for name, array in initial.items()}
         shapes = {name: tuple(w.shape) for name, w in self.weights.items()}
         self.layout = TileLayout.from_shapes(shapes)

@@ -122,11 +122,16 @@ class WeightsFile:
     def tensor(self, name: str) -> Float32:
         """Return a tensor in fp32, which holds each value exactly.
 
-        Raises CheckpointFileError if the file got shorter meanwhile.
+        Raises CheckpointFileError if the file is gone, got shorter or cannot be read any more.
         """
         shape, dtype = self.shapes[name], self.dtypes[name]
         kind = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}[dtype]
-        values = np.fromfile(self.path, kind, math.prod(shape), offset=self.offsets[name])
+        try:
+            values = np.fromfile(self.path, kind, math.prod(shape), offset=self.offsets[name])
+        except FileNotFoundError as error:
+            raise changed_meanwhile(self.path) from error
+        except OSError as error:
+            raise _wrong(self.path, "a file that can be read", error.strerror or error) from error
         if values.size != math.prod(shape):
             raise _wrong(self.path, f"all bytes of {shown(name)}", "a file that is cut short")
         if dtype == "BF16":  # the upper half of an fp32

@@ -147,6 +147,8 @@ class Ranks:
         return here
 
     def _wait(self, exchange: str, tensor: Tensor, options: object) -> None:
+        if self._group is None:
+            raise self._lost("connections that were cut before")
         error: RuntimeError | None = None
         try:
             getattr(self._group, exchange)([tensor], options).wait()
@@ -154,11 +156,14 @@ class Ranks:
             error = raised.with_traceback(None)
         if error is not None:
             self.cut()
-            raise RanksLostError(
-                f"{self.size} ranks that answer",
-                str(error).splitlines()[0],
-                "A rank was ended, or computes for too long: look at the output of the others.",
-            )
+            raise self._lost(first_line(error))
+
+    def _lost(self, found: str) -> RanksLostError:
+        return RanksLostError(
+            f"{self.size} ranks that answer",
+            found,
+            "A rank was ended, or computes for too long: look at the output of the others.",
+        )
 
 
 @contextlib.contextmanager

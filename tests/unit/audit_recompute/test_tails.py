@@ -1,6 +1,7 @@
 """Bounds of single tiles and residuals: far above honest work, and refused where they are not."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -145,4 +146,6 @@ def test_bounds_that_nobody_measured_are_refused_on_a_public_cluster():
     rpc = "https://rpc.example.org"
     with pytest.raises(InputError, match=r"rpc.example.org.*troth calibrate"):
         check_calibrated(load_config(), rpc)
+    with pytest.raises(InputError, match=r"--set start.weights=given and --start base, and add"):
+        check_calibrated(load_config(), rpc, Path("base"))
     check_calibrated(load_config(overrides={"judge.calibrated": True}), rpc)

@@ -248,13 +248,17 @@ def written_over(folder):
     save_file(tensors_of(), folder / WEIGHTS_FILE, metadata={"step": "1" * 64})
 
 
+def removed(folder):
+    (folder / WEIGHTS_FILE).unlink()
+
+
 def configured(folder):
     write_config(folder, rms_norm_eps=0.001)
 
 
-@pytest.mark.parametrize("change", [replaced, written_over, configured])
-def test_a_folder_that_is_saved_anew_meanwhile_is_refused(tmp_path, monkeypatch, change):
-    """Its tensors would be a mix of both, or of bytes that were never meant."""
+@pytest.mark.parametrize("change", [replaced, written_over, removed, configured])
+def test_a_folder_that_changes_meanwhile_is_refused(tmp_path, monkeypatch, change):
+    """Its tensors would be a mix of both, of bytes that were never meant, or missing."""
     write_start(tmp_path)
     tensor, left = WeightsFile.tensor, [3]
 

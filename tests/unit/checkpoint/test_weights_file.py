@@ -206,3 +206,20 @@ def test_a_file_that_gets_shorter_after_its_header_was_read_is_refused(file):
     file.write_bytes(file.read_bytes()[:-4])
     with pytest.raises(CheckpointFileError, match="a file that is cut short"):
         found.weights(TINY)
+
+
+def test_a_file_that_is_gone_after_its_header_was_read_is_refused(file):
+    found = of_model(file, TINY)
+    file.unlink()
+    with pytest.raises(CheckpointFileError, match="unchanging content") as caught:
+        found.weights(TINY)
+    assert "repeat the command" in caught.value.next_step
+
+
+def test_a_file_that_can_no_longer_be_read_is_refused_with_the_systems_reason(file):
+    found = of_model(file, TINY)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(CheckpointFileError, match="a file that can be read") as caught:
+        found.weights(TINY)
+    assert caught.value.found == "Is a directory"

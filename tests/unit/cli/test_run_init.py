@@ -130,11 +130,15 @@ def test_the_model_of_a_folder_takes_the_place_of_the_presets(cli, tmp_path, mon
     done = cli.ok("run", "init", "--from", "base")
     config, preset = (load_config([one]).config for one in ("base.toml", CONFIGS / "localnet.toml"))
     assert config.model == UNTIED
+    assert config.has_given_start, "or troth calibrate would measure on drawn weights"
     assert config.schedule == preset.schedule
     assert config.data.sequence_tokens == UNTIED.max_position_embeddings, "not the preset's 128"
     assert config.judge == JudgeSection(), "bounds of another model are of no use"
     assert "--from base" in done.out
     assert "--tokenizer base/tokenizer.json" in done.out
+    assert "troth calibrate --config base.toml --data data --start base" in done.out
+    assert "troth calibrate --start DIR" in Path("base.toml").read_text()
+    assert cli.refused("calibrate", "--config", "base.toml")["subject"] == "--start"
 
 
 def test_a_folder_without_a_model_writes_nothing(cli, tmp_path):
