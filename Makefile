@@ -48,7 +48,7 @@ long-computing:
 # what the program accepts, so that test needs the program.
 JUDGE_TESTS := tests/unit/attestation tests/program/test_case_contestable.py
 judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
-	$(PYTEST) -q -n 2 $(JUDGE_TESTS) -m "not long" --cov=troth_attestation --cov-branch --cov-fail-under=100 \
+	$(PYTEST) -q -n 2 $(JUDGE_TESTS) -m "not long and not nightly" --cov=troth_attestation --cov-branch --cov-fail-under=100 \
 		--cov-report=term-missing:skip-covered
 
 # The compiler does not keep two cores busy, and what reads the sources takes one. Tests come later: slots are wall time.
