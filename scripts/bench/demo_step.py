@@ -41,12 +41,12 @@ def main() -> None:
     layout = TileLayout.from_shapes(shapes)
     print(f"{layout.num_parameters / 1e6:.1f} M parameters, {len(shapes)} tensors", end="")
     print(f", {layout.num_tiles} tiles, {arguments.peers} peers, medians of {arguments.repeats}")
-    compiled = choose_path("cpu", num_tiles=layout.num_tiles)
-    if compiled.kernels is None:
-        raise SystemExit(f"no compiled kernels: {compiled.note}")
     for threads in arguments.threads:
         torch.set_num_threads(threads)
         for k in arguments.k:
+            compiled = choose_path("cpu", num_tiles=layout.num_tiles, k=k)
+            if compiled.kernels is None:
+                raise SystemExit(f"no compiled kernels: {compiled.note}")
             measure(layout, k, arguments, (choose_path("cpu"), compiled))
 
 

@@ -13,6 +13,8 @@ from support.pages import all_commands, commands_of
 from support.reader import Reader, free_port
 from support.waiting import wait_for
 
+from troth_coordinator.chain.codec import program_codec
+
 RUN, JOIN, WITNESS = (
     (ROOT / f"docs/guide/{name}.md").read_text() for name in ("run", "join", "witness")
 )
@@ -42,7 +44,8 @@ def people(tmp_path_factory):
             one.words = {
                 "localnet up": f"localnet up --port {port} --slot-ms {SLOT}",
                 "TROTH_RPC=localhost": f"TROTH_RPC=http://127.0.0.1:{port}",
-                "--rpc devnet --program-id PROGRAM": f"--rpc http://127.0.0.1:{port}",
+                "--rpc devnet": f"--rpc http://127.0.0.1:{port}",
+                "--program-id PROGRAM": f"--program-id {program_codec().program_id}",
                 "run create --config": f"run create {LONGER} --config",
                 "0.0.0.0:7000": f"127.0.0.1:{free_port(1)}",
                 "--endpoint http://HOST:7000": "",

@@ -24,8 +24,8 @@ from troth_client.compression.basis import BASIS_SHA256, integer_basis
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.errors import KnownAnswerError
 from troth_client.compression.exact import basis_pair, inverse, step_
-from troth_client.compression.kernels.base import Encoded, Kernels
-from troth_client.compression.kernels.check import USUAL_K, wrong_encode
+from troth_client.compression.kernels.base import MOST_K, USUAL_K, Encoded, Kernels
+from troth_client.compression.kernels.check import wrong_encode
 from troth_client.compression.kernels.choice import find_kernels
 from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import TileLayout
@@ -118,8 +118,12 @@ class ApplyPath:
         return _CPU_BLOCK_TILES if self.device.type == "cpu" else MAX_BLOCK_TILES
 
     def encoder(self, layout: TileLayout, rule: Residual, k: int) -> Encoder:
-        """Return the encoder whose momentum lives where payloads are applied."""
-        return Encoder(layout, rule, k, self.kernels, self.device)
+        """Return the encoder whose momentum lives where payloads are applied.
+
+        It has the kernels only where these were asked for k.
+        """
+        kernels = self.kernels if self.kernels is not None and k in self.kernels.asked_k else None
+        return Encoder(layout, rule, k, kernels, self.device)
 
     def leaf_hashes(self, tensors: Sequence[Tensor], leaf_bytes: int) -> list[Digest] | None:
         """Return the leaf hashes of tensors that their device hashes; None where the host has to.
@@ -177,7 +181,7 @@ def check(
     try:
         wrong = _wrong_basis() or _wrong_q(device, dtype) or _wrong_step(device)
         if not wrong and device.type != "cpu":  # the processor would judge itself
-            wrong = wrong_encode(_encode, device, k)
+            wrong = wrong_encode(_encode, device, (MOST_K, k))
     except (RuntimeError, TypeError) as error:  # how torch says that a device lacks an operation
         wrong = f"{type(error).__name__}: {error}"
     if wrong:

@@ -29,8 +29,8 @@ class DeMo:
         self._weights = weight_views(self.model)
         shapes = {name: tuple(weight.shape) for name, weight in self._weights.items()}
         self._layout = TileLayout.from_shapes(shapes)
-        self._path = choose_path("cpu", num_tiles=self._layout.num_tiles)
         rule, k = Residual.of(material.config), material.config.demo.k
+        self._path = choose_path("cpu", num_tiles=self._layout.num_tiles, k=k)
         self._encoder = self._path.encoder(self._layout, rule, k)
         self._momentum: Carried | None = None
 

@@ -11,6 +11,10 @@ from troth_client.compression import known_answer
 from troth_client.compression.encoder import Encoder
 from troth_client.compression.kernels import run
 from troth_client.compression.kernels.check import wrong_encode, wrong_hashes
+from troth_client.compression.residual import Residual
+from troth_client.compression.tiles import TileLayout
+
+ASKED = (64, 32)
 
 
 def honest(gradient, carried, layout, rule, k, into):
@@ -35,7 +39,7 @@ def keeps_what_few_places_should_lose(gradient, carried, layout, rule, k, into):
 
 
 def test_torch_itself_answers_right():
-    assert wrong_encode(honest, CPU) == ""
+    assert wrong_encode(honest, CPU, ASKED) == ""
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ def test_torch_itself_answers_right():
     ],
 )
 def test_a_broken_encoding_is_found_out(broken, cause):
-    assert wrong_encode(broken, CPU) == cause
+    assert wrong_encode(broken, CPU, ASKED) == cause
 
 
 def turns_the_signs_of_eight(gradient, carried, layout, rule, k, into):
@@ -58,8 +62,8 @@ def turns_the_signs_of_eight(gradient, carried, layout, rule, k, into):
 
 def test_a_kernel_is_asked_for_the_k_of_the_run():
     """A GPU's kernel of each k is compiled by itself; presets have k 8, 16 and 32."""
-    assert wrong_encode(turns_the_signs_of_eight, CPU) == ""
-    assert wrong_encode(turns_the_signs_of_eight, CPU, 8) == "another choice of 8 coefficients"
+    assert wrong_encode(turns_the_signs_of_eight, CPU, ASKED) == ""
+    assert wrong_encode(turns_the_signs_of_eight, CPU, (8,)) == "another choice of 8 coefficients"
 
 
 def test_kernels_that_fail_at_the_k_of_the_run_are_not_used(monkeypatch):
@@ -75,6 +79,16 @@ def test_kernels_that_fail_at_the_k_of_the_run_are_not_used(monkeypatch):
     path = known_answer.choose_path("cpu", num_tiles=tiles, k=8)
     assert path.kernels is None
     assert path.note == "another choice of 8 coefficients"
+
+
+def test_kernels_that_were_not_asked_for_a_k_do_not_choose_so_many():
+    """Whoever forgets to name the run's k gets what torch does, and no wrong payload."""
+    layout = TileLayout.from_shapes({"w": (64, 64)})
+    tiles, rule = known_answer.COMPILED_FROM_TILES, Residual(999_000)
+    unasked = known_answer.choose_path("cpu", num_tiles=tiles)
+    assert unasked.encoder(layout, rule, 8).kernels is None
+    path = known_answer.choose_path("cpu", num_tiles=tiles, k=8)
+    assert path.encoder(layout, rule, 8).kernels is path.kernels is not None
 
 
 def hashes_one_program(tensors, leaf_bytes):

@@ -80,9 +80,9 @@ def test_there_are_kernels_here():
 
 def test_the_encoder_of_a_path_has_its_kernels_and_its_device():
     layout = TileLayout.from_shapes({"w": (64, 64)})
-    expected = Encoder(layout, RULE, 8, compiled().kernels, CPU)
-    assert compiled().encoder(layout, RULE, 8) == expected
-    assert TORCH.encoder(layout, RULE, 8) == replace(expected, kernels=None)
+    expected = Encoder(layout, RULE, 32, compiled().kernels, CPU)
+    assert compiled().encoder(layout, RULE, 32) == expected
+    assert TORCH.encoder(layout, RULE, 32) == replace(expected, kernels=None)
 
 
 @settings(max_examples=20, deadline=None)

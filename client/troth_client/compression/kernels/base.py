@@ -19,6 +19,10 @@ from troth_coordinator.rules.ids import Digest
 MAX_FIELDS = 4096
 """Signs on one tile that can come together: 64 payloads of k = 64."""
 
+MOST_K = 64
+USUAL_K = 32
+"""The k of most presets."""
+
 MAX_ERROR = 132
 """By every way, a coefficient is within so many units of 2^-24 * |tile| of the exact DCT.
 
@@ -59,6 +63,7 @@ class Kernels:
     tile. Callers check the arguments.
     leaf_hashes(tensors, bytes of a leaf) returns those of `troth_attestation.bulk`, tensor after
     tensor; None where the host hashes.
+    encode is trusted for the k of `asked_k` alone: a GPU's kernel of each k is compiled by itself.
     """
 
     encode: Encode
@@ -66,6 +71,7 @@ class Kernels:
     device_type: str = "cpu"
     max_fields: int = MAX_FIELDS
     leaf_hashes: LeafHashes | None = None
+    asked_k: tuple[int, ...] = (MOST_K, USUAL_K)
 
     def take(self, tensors: Iterable[Tensor]) -> bool:
         """Whether these tensors are of the kind that the kernels compute on."""

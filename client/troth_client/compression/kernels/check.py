@@ -22,14 +22,18 @@ from troth_client.compression.basis import float_basis
 from troth_client.compression.errors import NonFiniteError
 from troth_client.compression.exact import basis_pair, inverse, sign_of, step_
 from troth_client.compression.host import leaves_of
-from troth_client.compression.kernels.base import Encode, Encoded, Kernels, LeafHashes, Update
+from troth_client.compression.kernels.base import (
+    MOST_K,
+    Encode,
+    Encoded,
+    Kernels,
+    LeafHashes,
+    Update,
+)
 from troth_client.compression.residual import Carried, Moved, Residual
 from troth_client.compression.tiles import TileLayout
 from troth_client.compression.topk import top_k
 
-_K = 64
-USUAL_K = 32
-"""The k of most presets."""
 _SHAPES = {"cut": (70, 65), "flat": (130,), "square": (64, 192)}
 _LAYOUT = TileLayout.from_shapes(_SHAPES)
 _LARGEST_ERROR = 8
@@ -41,21 +45,17 @@ _ZEROS = torch.tensor([0.0, -0.0, -0.0])
 
 
 def wrong_answer(
-    kernels: Kernels,
-    weights: Tensor,
-    constants: tuple[float, float],
-    device: torch.device,
-    k: int = USUAL_K,
+    kernels: Kernels, weights: Tensor, constants: tuple[float, float], device: torch.device
 ) -> str:
     """Return the first question that the kernels answer differently there; "" if there is none.
 
-    `weights` are hard ones for a and b, fp32 of any length. `k` is that of the run.
+    `weights` are hard ones for a and b, fp32 of any length.
     """
     many = _payloads(kernels.max_fields)
     still = constants[0], 0.0
     wrong = _wrong_update(kernels.update, many, weights, constants, device)
     wrong = wrong or _wrong_update(kernels.update, many[:1], _ZEROS, still, device)
-    return wrong or wrong_encode(kernels.encode, device, k)
+    return wrong or wrong_encode(kernels.encode, device, kernels.asked_k)
 
 
 def _wrong_update(
@@ -77,11 +77,8 @@ def _wrong_update(
     return ""
 
 
-def wrong_encode(encode: Encode, device: torch.device, k: int = USUAL_K) -> str:
-    """Return what is wrong with an encoding on a device, judged by torch on the processor.
-
-    It is asked for k coefficients and for the most: a GPU's kernel of each k is compiled by itself.
-    """
+def wrong_encode(encode: Encode, device: torch.device, asked_k: Sequence[int]) -> str:
+    """Return what is wrong with an encoding on a device, judged by torch on the processor."""
     draw = torch.Generator().manual_seed(1)
     gradient = {n: torch.randn(s, generator=draw) for n, s in _SHAPES.items()}
     gradient["square"][:, TILE_SIDE:] = 0
@@ -91,12 +88,12 @@ def wrong_encode(encode: Encode, device: torch.device, k: int = USUAL_K) -> str:
     momentum[6, :, 1] = float(LEAST_NORMAL)  # decays to zero
     there = _to(gradient, device)
     try:
-        coefficients = encode(there, None, _LAYOUT, _RULE, _K, None).u.cpu()
+        coefficients = encode(there, None, _LAYOUT, _RULE, MOST_K, None).u.cpu()
         error = _units_off(coefficients, _LAYOUT.to_tiles(gradient).double())
         if error > _LARGEST_ERROR:
             return f"a DCT that is not precise enough: {error:.1f} units off"
-        for num in sorted({_K, k}, reverse=True):
-            wrong = _wrong_choice(encode, there, coefficients, momentum, num)
+        for k in asked_k:
+            wrong = _wrong_choice(encode, there, coefficients, momentum, k)
             if wrong:
                 return wrong
     except NonFiniteError as error:
@@ -194,15 +191,15 @@ def _payloads(num_fields: int) -> list[Signs]:
     indices[4, :count], indices[4, count : 2 * count] = rows * 64 + columns, columns * 64 + rows
     negative[4] = np.arange(num_fields) % 2
     negative[4, :count], negative[4, count : 2 * count] = False, True
-    present = np.ones((_LAYOUT.num_tiles, num_fields // _K), np.bool_)
+    present = np.ones((_LAYOUT.num_tiles, num_fields // MOST_K), np.bool_)
     present[5], present[7, ::2] = False, False
     return [
         Signs(
             present[:, n].copy(),
-            indices[:, n * _K : (n + 1) * _K] * present[:, n, None],
-            negative[:, n * _K : (n + 1) * _K] & present[:, n, None],
+            indices[:, n * MOST_K : (n + 1) * MOST_K] * present[:, n, None],
+            negative[:, n * MOST_K : (n + 1) * MOST_K] & present[:, n, None],
         )
-        for n in range(num_fields // _K)
+        for n in range(num_fields // MOST_K)
     ]
 
 

@@ -13,8 +13,8 @@ from subprocess import SubprocessError
 import torch
 from torch import Tensor
 
-from troth_client.compression.kernels.base import Kernels
-from troth_client.compression.kernels.check import USUAL_K, wrong_answer, wrong_hashes
+from troth_client.compression.kernels.base import MOST_K, USUAL_K, Kernels
+from troth_client.compression.kernels.check import wrong_answer, wrong_hashes
 
 Found = tuple[Kernels | None, str]
 """Kernels, or None; why there are none, or what they leave to the host, or ""."""
@@ -52,10 +52,10 @@ def find_compiled(
         from troth_client.compression.kernels import run, saved  # noqa: PLC0415
     except _ABSENT as error:
         return None, str(error)
-    kernels = Kernels(run.encode_layout, run.update_layout)
+    kernels = Kernels(run.encode_layout, run.update_layout, asked_k=(MOST_K, k))
     try:
         saved.clear(run.ENTRIES)
-        wrong = wrong_answer(kernels, weights, constants, device, k)
+        wrong = wrong_answer(kernels, weights, constants, device)
         if not wrong:
             saved.seal(run.ENTRIES)
     except (NumbaError, *_FAILURES) as error:
@@ -89,9 +89,10 @@ def find_triton(
     kernels = Kernels(
         *(gpu_run.encode_layout, gpu_run.update_layout, device.type, gpu_apply.MAX_FIELDS),
         gpu_leaves.leaf_hashes,
+        asked_k=(MOST_K, k),
     )
     try:
-        wrong = wrong_answer(kernels, weights, constants, device, k)
+        wrong = wrong_answer(kernels, weights, constants, device)
     except (TritonError, *_FAILURES) as error:
         wrong = _said(error)
     if wrong:
