@@ -206,14 +206,13 @@ class Replay(Generic[Decoded]):
     def _checked(
         self, committed: Committed, evidence: Evidence[Decoded], waiting: Waiting[Decoded]
     ) -> Iterator[Finding]:
-        """Yield what is wrong with a submission; what it lacks waits with its round."""
+        """Yield what is wrong with a submission; what no source has of it waits with its round."""
         claim = committed.claim
-        lacking: list[Finding] = []
         if claim.is_included and not evidence.is_whole:
-            waiting.lacking[claim.index] = lacking
+            waiting.absent.add(claim.index)
         for one in self.submissions.check(committed, evidence):
-            if claim.index in waiting.lacking and one.grade is Grade.MISSING:
-                lacking.append(one)
+            if claim.is_included and one.grade is Grade.MISSING:
+                waiting.lacking.setdefault(claim.index, []).append(one)
             else:
                 yield one
 

@@ -5,8 +5,8 @@ Never: applies a round before the next close with a root: until then a payload m
 Next: `evidence.py` for the payloads; `auditor.py` calls this.
 
 A round is applied when the next canonical root is known. So a correction changes the list of
-rounds that wait, and never a state. A payload that nobody has is missing only then: those who
-withheld it may have had it struck.
+rounds that wait, and never a state. What no source has is said only then: those who
+withhold a payload may have had it struck.
 """
 
 from collections import deque
@@ -24,14 +24,20 @@ from troth_coordinator.rules.ids import NONE
 class Waiting(Generic[Decoded]):
     """A closed round that is not applied yet: its included payloads by index.
 
-    None stands for a malformed one. `lacking` has an entry for each that could not be had: what is
-    to be said of it, unless it is struck.
+    None stands for a malformed one, and for one of `absent`, which could not be had. `lacking` is
+    what is to be said of data that no source has, unless the payload is struck.
     """
 
     number: int
     num_trainers: int
     payloads: dict[int, Decoded | None]
+    absent: set[int] = field(default_factory=set)
     lacking: dict[int, list[Finding]] = field(default_factory=dict)
+
+    def said(self) -> Iterator[Finding]:
+        """Yield what no source has of its payloads."""
+        for found in self.lacking.values():
+            yield from found
 
 
 @dataclass(slots=True)
@@ -86,10 +92,11 @@ class Replayed(Generic[Decoded]):
                 yield from self._begin(state, "canonical root")
             return
         while self._waiting:
-            if self._waiting[0].lacking:
+            if self._waiting[0].absent:
                 yield from self._lose()
                 return
             waiting = self._waiting.popleft()
+            yield from waiting.said()
             self.weights.apply(waiting.num_trainers, list(waiting.payloads.values()))
             self.num_applied += 1
         yield from self._compare(state, "canonical root")
@@ -103,6 +110,7 @@ class Replayed(Generic[Decoded]):
         for waiting in self._waiting:
             if waiting.number == round_:
                 waiting.payloads.pop(target, None)
+                waiting.absent.discard(target)
                 yield from _unneeded(waiting.lacking.pop(target, []))
 
     def checkpoint(self, event: CheckpointStored) -> Iterator[Finding]:
@@ -178,8 +186,7 @@ class Replayed(Generic[Decoded]):
     def _drop(self) -> Iterator[Finding]:
         """Let go of the rounds that wait, and say what they lack."""
         while self._waiting:
-            for found in self._waiting.popleft().lacking.values():
-                yield from found
+            yield from self._waiting.popleft().said()
 
 
 def _unneeded(found: Iterable[Finding]) -> Iterator[Finding]:

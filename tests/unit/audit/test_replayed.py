@@ -67,6 +67,7 @@ def waiting(round_: int, *payloads: str | None) -> Waiting[str]:
     for at, one in enumerate(payloads):
         if one is None:
             found.payloads[at] = None
+            found.absent.add(at)
             found.lacking[at] = [missing(Rule.PAYLOAD, f"payload {at}", round_, at)]
     return found
 
@@ -137,6 +138,20 @@ def test_what_a_restart_takes_back_need_not_be_had():
     replayed.wait(waiting(2))
     assert grades(replayed.restart(3, 6)) == [Grade.NOTE]
     assert list(replayed.close(state(3, "a"))) == []
+
+
+def test_a_signature_that_nobody_has_is_missing_once_its_payload_is_applied():
+    """Its bytes are there, so the roots are compared; a strike makes a note of it, too."""
+    for is_struck in (False, True):
+        replayed = begun(History())
+        there = waiting(0, "a", "b")
+        there.lacking[1] = [missing(Rule.SIGNATURE, "a true one", 0, 1)]
+        replayed.wait(there)
+        struck = grades(replayed.strike(0, 1)) if is_struck else []
+        left = grades(replayed.close(state(1, *("a" if is_struck else "ab"))))
+        assert struck == [Grade.NOTE] * is_struck
+        assert left == [Grade.MISSING] * (not is_struck)
+        assert not replayed.is_lost
 
 
 def test_what_the_last_rounds_of_a_ledger_lack_is_missing():

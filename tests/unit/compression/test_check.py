@@ -82,7 +82,7 @@ def test_kernels_that_fail_at_the_k_of_the_run_are_not_used(monkeypatch):
 
 
 def test_kernels_that_were_not_asked_for_a_k_do_not_choose_so_many():
-    """Whoever forgets to name the run's k gets what torch does, and no wrong payload."""
+    """A caller that forgets to name the run's k gets what torch does, and no wrong payload."""
     layout = TileLayout.from_shapes({"w": (64, 64)})
     tiles, rule = known_answer.COMPILED_FROM_TILES, Residual(999_000)
     unasked = known_answer.choose_path("cpu", num_tiles=tiles)

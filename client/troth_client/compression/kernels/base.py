@@ -63,7 +63,8 @@ class Kernels:
     tile. Callers check the arguments.
     leaf_hashes(tensors, bytes of a leaf) returns those of `troth_attestation.bulk`, tensor after
     tensor; None where the host hashes.
-    encode is trusted for the k of `asked_k` alone: a GPU's kernel of each k is compiled by itself.
+
+    asked_k: encode is used for these k alone, since a GPU's kernel of each k is compiled by itself.
     """
 
     encode: Encode
