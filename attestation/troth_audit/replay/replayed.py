@@ -5,8 +5,8 @@ Never: applies a round before the next close with a root: until then a payload m
 Next: `evidence.py` for the payloads; `auditor.py` calls this.
 
 A round is applied when the next canonical root is known. So a correction changes the list of
-rounds that wait, and never a state. What no source has is said only then: those who
-withhold a payload may have had it struck.
+rounds that wait, and never a state. Findings about payloads that no source has wait for it as
+well: until then the chain may strike such a payload, and nobody needs it any more.
 """
 
 from collections import deque
