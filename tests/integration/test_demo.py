@@ -63,7 +63,7 @@ class Performed:
     @property
     def histories(self):
         """The roots by round of each trainer that saw the end."""
-        return [roots_by_round(self.folder, name) for name in self.summary.peer_roots]
+        return [roots_by_round(self.folder, name) for name in self.summary.roots]
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def test_the_summary_says_what_the_chain_says(honest):
     assert "Nobody cheated, and nobody lost anything." in verdict(summary)
     assert view.phase == Phase.FINISHED
     assert view.round == summary.num_rounds == ROUNDS
-    assert set(summary.peer_roots.values()) == {view.root.hex()}
-    assert list(summary.peer_roots) == [f"trainer-{index}" for index in range(4)]
+    assert set(summary.roots.values()) == {view.root.hex()}
+    assert list(summary.roots) == [f"trainer-{index}" for index in range(4)]
     included = sum(honest.rounds[r].included.bit_count() for r in range(ROUNDS))
     assert included == summary.num_included == 4 * ROUNDS
 
@@ -125,7 +125,7 @@ def test_the_summary_knows_every_lamport(honest):
     assert fees > 0, "somebody was audited, and somebody was paid for it"
     assert view.total_unvested + view.total_claimable == rewards + fees
     # The fees on the live display equal the lamports that the chain lost, to the lamport.
-    logs = [honest.folder, *(honest.folder / name for name in summary.peer_roots)]
+    logs = [honest.folder, *(honest.folder / name for name in summary.roots)]
     board = Board()
     for event in (one for log in logs for one in EventTail(log / "events.jsonl").read()):
         board.take(event)
@@ -134,13 +134,13 @@ def test_the_summary_knows_every_lamport(honest):
 
 def test_the_root_on_chain_of_each_round_is_what_every_trainer_held(honest):
     on_chain = [honest.rounds[r].canonical_root.hex() for r in range(1, ROUNDS)]
-    for name, roots in zip(honest.summary.peer_roots, honest.histories, strict=True):
+    for name, roots in zip(honest.summary.roots, honest.histories, strict=True):
         assert roots[ROUNDS - 1] == honest.view.root.hex(), name
         assert [roots[r - 1] for r in range(1, ROUNDS)] == on_chain, name
 
 
 def test_every_step_of_a_round_is_timed_and_nothing_else_is_printed(honest):
-    for name in honest.summary.peer_roots:
+    for name in honest.summary.roots:
         assert_every_step_is_timed(events_of(honest.folder, name), num_rounds=ROUNDS)
         assert not (honest.folder / name / "output.txt").read_text()
 
@@ -211,11 +211,11 @@ def test_the_others_go_on_when_one_is_killed(killed):
     """kill -9 half-way: the round in which it happens loses one payload, not the run."""
     summary, view, rounds = killed.summary, killed.view, killed.rounds
     assert summary.is_success, summary
-    assert summary.killed_peers == ["trainer-3"]
-    assert sorted(summary.peer_roots) == ["trainer-0", "trainer-1", "trainer-2"]
+    assert summary.killed == ["trainer-3"]
+    assert sorted(summary.roots) == ["trainer-0", "trainer-1", "trainer-2"]
     assert view.phase == Phase.FINISHED
     assert view.round == KILL_ROUNDS
-    assert set(summary.peer_roots.values()) == {view.root.hex()}
+    assert set(summary.roots.values()) == {view.root.hex()}
     events = events_of(killed.folder, "trainer-3")
     index = next(event["index"] for event in events if event["event"] == "joined")
     assert rounds[KILL_ROUND].included >> index & 1

@@ -116,7 +116,7 @@ def test_a_demo_that_stays_answers_what_it_names_and_prints_one_json_object(star
     assert result["is_success"] is True
     assert result["num_parameters"] == 656_256
     assert result["payload_bytes"] == 9_216
-    assert set(result["peer_roots"].values()) == {result["chain_root"]}
+    assert set(result["roots"].values()) == {result["chain_root"]}
     assert result["fell_by_micro"] > 0
     assert result["outcome"]["cheat"] is None
     assert result["moved_stakes"] == []

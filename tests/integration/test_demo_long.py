@@ -72,11 +72,11 @@ def test_forty_rounds_with_a_kill_half_way_end_in_one_root_and_a_lower_loss(tmp_
     result = json.loads(done.stdout)
     assert result["is_success"]
     assert result["num_rounds"] == ROUNDS
-    assert result["killed_peers"] == ["trainer-3"]
-    assert set(result["peer_roots"]) == {"trainer-0", "trainer-1", "trainer-2"}
-    assert set(result["peer_roots"].values()) == {result["chain_root"]}
+    assert result["killed"] == ["trainer-3"]
+    assert set(result["roots"]) == {"trainer-0", "trainer-1", "trainer-2"}
+    assert set(result["roots"].values()) == {result["chain_root"]}
 
-    histories = [roots_by_round(folder, name) for name in result["peer_roots"]]
+    histories = [roots_by_round(folder, name) for name in result["roots"]]
     assert sorted(histories[0]) == list(range(ROUNDS))
     assert histories[0] == histories[1] == histories[2]
     dead = roots_by_round(folder, "trainer-3")

@@ -49,7 +49,7 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(
     summary, printed = perform(folder, chain, config=config, **options)
     assert summary.is_success, summary
     ended = summary.outcome
-    assert sorted(summary.peer_roots) == NAMES
+    assert sorted(summary.roots) == NAMES
     assert_told(printed)
     assert_begun_after_three_rounds(folder, ended)
 

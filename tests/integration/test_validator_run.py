@@ -80,15 +80,15 @@ def test_a_run_on_a_validator_ends_with_one_root(
     view, rounds = asyncio.run(read_chain(validator, Pubkey.from_string(summary.run)))
     assert view.phase == Phase.FINISHED
     assert view.round == num_rounds
-    assert set(summary.peer_roots.values()) == {view.root.hex()}
-    assert len(summary.peer_roots) == 4
+    assert set(summary.roots.values()) == {view.root.hex()}
+    assert len(summary.roots) == 4
     included = sum(one.included.bit_count() for one in rounds.values())
     assert included == summary.num_included
     assert included >= 2 * num_rounds
     # Slot hashes come from the real sysvar: every round but the last few has its seed.
     settled = [rounds[r].seed_status for r in range(num_rounds - view.params.keep_rounds)]
     assert settled == [SeedStatus.FROZEN] * len(settled)
-    histories = [roots_by_round(folder, name) for name in summary.peer_roots]
+    histories = [roots_by_round(folder, name) for name in summary.roots]
     assert all(history == histories[0] for history in histories)
     opened, settled = asyncio.run(read_audits(validator, Pubkey.from_string(summary.run)))
     assert len(opened) == len(settled) > 0

@@ -50,7 +50,7 @@ def run_broken(broken: Broken) -> None:
     process, is_funding = broken.process, broken.part == "funding"
     process.folder.mkdir(parents=True, exist_ok=True)
     write_output_to(process.output)
-    with EventLog.open(process.events, peer=process.name) as log:
+    with EventLog.open(process.events, participant=process.name) as log:
         events = _FullDisk(log) if is_funding else log
         wrap = _unchanged if is_funding else _without_nodes
         try:

@@ -41,7 +41,7 @@ def write_demo(folder: Path, num_rounds: int = 5) -> Path:
     joined = [("joined", {"index": 0}), ("tallied", {"round": 0, "stake": STAKE})]
     validated = ("validated", {"round": 2, "loss_micro": 4_900_000})
     honest = [*joined, *rounds_of(num_rounds), validated]
-    write_log(folder / "trainer-0/events.jsonl", honest, peer="trainer-0")
+    write_log(folder / "trainer-0/events.jsonl", honest, participant="trainer-0")
     taken = {"round": 1, "target": 1, "stage": "DECIDED", "case_outcome": 1, "taken": TAKEN}
     cheat = [
         ("joined", {"index": 1}),
@@ -50,5 +50,5 @@ def write_demo(folder: Path, num_rounds: int = 5) -> Path:
         ("audit_changed", taken),
         ("tallied", {"round": 3, "stake": STAKE - TAKEN}),
     ]
-    write_log(folder / "free-rider/events.jsonl", cheat, peer="free-rider")
+    write_log(folder / "free-rider/events.jsonl", cheat, participant="free-rider")
     return folder

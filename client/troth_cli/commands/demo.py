@@ -98,7 +98,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(options: DemoFlags, output: Output) -> None:
-    """Train with honest peers and one cheat on a chain of its own, and convict the cheat.
+    """Train with honest participants and one cheat on a chain of its own, and convict the cheat.
 
     Four honest participants train and witness, one only witnesses, and one only trains: honestly
     for its first three included rounds, then it cheats. A cheat on juries witnesses too. Witnesses

@@ -65,7 +65,7 @@ def run_participant(process: ParticipantProcess) -> None:
 
     process.folder.mkdir(parents=True, exist_ok=True)
     write_output_to(process.output)
-    with EventLog.open(process.events, peer=process.name) as events:
+    with EventLog.open(process.events, participant=process.name) as events:
         try:
             asyncio.run(participate(process.settings, events, _wrapper(process.cheat)))
         except BaseException as error:

@@ -67,7 +67,7 @@ class Watch:
                 raise self._failed(board, name, code)
         num_ended = sum(code is not None for code in exit_codes.values())
         audits = tuple((line.stage, line.step) for line in board.audits.values())
-        progress = (board.round, audits, num_ended, len(board.peers))
+        progress = (board.round, audits, num_ended, len(board.participants))
         if progress != self._seen:
             self._seen, self._since = progress, self.now()
         waited = self.now() - self._since
@@ -75,13 +75,13 @@ class Watch:
             raise self._stuck(board, waited)
 
     def _patience(self, board: Board) -> float:
-        if not board.peers:
+        if not board.participants:
             return max(START_SECONDS, self.patience_seconds)
         is_finished = board.phase == Phase.FINISHED.name
         return self.ending_seconds if is_finished else self.patience_seconds
 
     def _failed(self, board: Board, name: str, code: int) -> TrainerFailedError:
-        line = board.peers.get(name)
+        line = board.participants.get(name)
         reason = line.failure if line is not None and line.failure else "no reason in its event log"
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return TrainerFailedError(
@@ -92,9 +92,11 @@ class Watch:
         )
 
     def _stuck(self, board: Board, waited: float) -> NoProgressError:
-        states = ", ".join(f"{name} {line.state}" for name, line in sorted(board.peers.items()))
+        states = ", ".join(
+            f"{name} {line.state}" for name, line in sorted(board.participants.items())
+        )
         goes_on = "a round to close, or an audit to go on,"
-        what = goes_on if board.peers else "a participant to start"
+        what = goes_on if board.participants else "a participant to start"
         return NoProgressError(
             f"{what} within {self._patience(board):.0f} s",
             f"none for {waited:.0f} s in {board.phase.lower()} of round {board.round} ({states})",

@@ -29,7 +29,7 @@ def blocks(summary: Summary) -> list[Facts | Grid | str]:
 def verdict(summary: Summary) -> str:
     """Return the verdict on the demo in words: success, or the claims that do not hold."""
     if not summary.agrees:
-        return "FAILED: not every peer holds the root that is on chain."
+        return "FAILED: not every participant holds the root that is on chain."
     if not summary.has_learnt:
         return "FAILED: the validation loss did not fall by the margin."
     if not summary.outcome.is_caught:
@@ -37,14 +37,14 @@ def verdict(summary: Summary) -> str:
     if summary.moved_stakes:
         moved = ", ".join(summary.moved_stakes)
         return f"FAILED: honest stake moved: {moved}. On a busy machine try --slot-ms 400."
-    shown = "Every peer holds the root on chain, and the loss fell by more than the margin."
+    shown = "Every participant holds the root on chain, and the loss fell by more than the margin."
     return f"{shown} {_cost(summary.outcome)}"
 
 
 def _rows(summary: Summary) -> list[tuple[str, object]]:
     first, last = summary.loss_first_micro / MICRO, summary.loss_last_micro / MICRO
     ratio = summary.dense_bytes / summary.payload_bytes if summary.payload_bytes else 0.0
-    agreeing = sum(root == summary.chain_root for root in summary.peer_roots.values())
+    agreeing = sum(root == summary.chain_root for root in summary.roots.values())
     return [
         ("run", summary.run),
         ("rounds", summary.num_rounds),
@@ -62,9 +62,9 @@ def _rows(summary: Summary) -> list[tuple[str, object]]:
         ("fees", sol(summary.fees_lamports)),
         ("state root", summary.state_root),
         ("root on chain", summary.chain_root),
-        ("honest that agree", f"{agreeing} of {len(summary.peer_roots)}"),
-        ("missing peers", ", ".join(summary.missing_peers) or "none"),
-        ("killed peers", ", ".join(summary.killed_peers) or "none"),
+        ("honest that agree", f"{agreeing} of {len(summary.roots)}"),
+        ("missing participants", ", ".join(summary.missing) or "none"),
+        ("killed participants", ", ".join(summary.killed) or "none"),
         ("events", summary.events),
         ("weights", summary.weights),
     ]

@@ -151,7 +151,7 @@ def _train(
             if due and victim in living:
                 fleet.kill(options.num_trainers - 1)
                 del living[victim]
-                events.emit("killed", peer=victim, round=stream.board.round)
+                events.emit("killed", participant=victim, round=stream.board.round)
             # A cheat may end in any way: the run bars it.
             watch.check(stream.board, {name: codes[name] for name in living})
     stream.refresh()

@@ -50,8 +50,8 @@ class Summary:
     """The outcome of a demo; `is_success` is its exit code.
 
     Losses are in micro-nats per token on held-out sequences; fees are in lamports. `payload_bytes`
-    is the size of one trainer's payload, `dense_bytes` the size of a bf16 gradient. `peer_roots`,
-    `missing_peers` and `killed_peers` are about the honest participants.
+    is the size of one trainer's payload, `dense_bytes` the size of a bf16 gradient. `roots`,
+    `missing` and `killed` are about the honest participants.
     """
 
     run: str
@@ -67,9 +67,9 @@ class Summary:
     fees_lamports: int
     state_root: str
     chain_root: str
-    peer_roots: dict[str, str]
-    missing_peers: list[str]
-    killed_peers: list[str]
+    roots: dict[str, str]
+    missing: list[str]
+    killed: list[str]
     events: str
     weights: str
     outcome: Outcome
@@ -82,7 +82,7 @@ class Summary:
     @property
     def agrees(self) -> bool:
         """Whether every participant that was not killed holds the root that is on chain."""
-        return set(self.peer_roots.values()) == {self.chain_root} and not self.missing_peers
+        return set(self.roots.values()) == {self.chain_root} and not self.missing
 
     @property
     def has_learnt(self) -> bool:
@@ -92,7 +92,7 @@ class Summary:
     @property
     def moved_stakes(self) -> list[str]:
         """The honest whose stake moved, without those that were killed."""
-        return self.outcome.moved(self.killed_peers)
+        return self.outcome.moved(self.killed)
 
     @property
     def is_success(self) -> bool:
@@ -146,7 +146,7 @@ def summarise(options: DemoOptions, demo: DemoRun, board: Board, ledger: Ledger)
         root = state_root(weights, run.root_round, run.root_cursor, demo.config.config_hash())
         roots[name] = root.hex()
     size = sum(array.size for array in weights.values())
-    payload = max(line.payload_bytes for line in board.peers.values())
+    payload = max(line.payload_bytes for line in board.participants.values())
     first, last = _losses(demo, run, weights)
     return Summary(
         run=str(demo.run),
@@ -158,13 +158,13 @@ def summarise(options: DemoOptions, demo: DemoRun, board: Board, ledger: Ledger)
         payload_bytes=payload,
         bytes_per_parameter=payload / size,
         dense_bytes=DENSE_BYTES_PER_PARAMETER * size,
-        num_included=sum(line.num_included for line in board.peers.values()),
+        num_included=sum(line.num_included for line in board.participants.values()),
         fees_lamports=ledger.fees,
         state_root=roots[finished[0]],
         chain_root=run.root.hex() if run.phase == Phase.FINISHED else "the run is not finished",
-        peer_roots={name: roots[name] for name in finished},
-        missing_peers=[name for name in options.names if name not in (*finished, *killed)],
-        killed_peers=killed,
+        roots={name: roots[name] for name in finished},
+        missing=[name for name in options.names if name not in (*finished, *killed)],
+        killed=killed,
         events=str(options.events),
         weights=str(options.weights_folder(finished[0])),
         outcome=ledger.outcome,

@@ -53,7 +53,7 @@ def collect(logs: Sequence[Path], warn: Warn) -> PlotData:
         )
     return PlotData(
         run=board.run,
-        names=tuple(sorted(board.peers)),
+        names=tuple(sorted(board.participants)),
         rounds=tuple(_row(number, line, history.payload_bytes) for number, line in closed),
         stakes=tuple(
             StakeLine(name, tuple(sorted(points.items())))
@@ -100,10 +100,10 @@ def _events(log: Path, warn: Warn) -> Iterator[Event]:
 
 
 def _named(event: Event) -> Event:
-    """Give an event the name of its participant: a demo calls it peer, `troth join` owner."""
-    if "peer" in event or "owner" not in event:
+    """Name the participant of an event: a demo writes `participant`, `troth join` only `owner`."""
+    if "participant" in event or "owner" not in event:
         return event
-    return {**event, "peer": event["owner"]}
+    return {**event, "participant": event["owner"]}
 
 
 def _row(number: int, line: RoundLine, payload_bytes: int) -> RoundRow:

@@ -54,7 +54,8 @@ class AuditLine:
 
     def take(self, event: Event) -> None:
         """Fold one event of this audit in."""
-        name, peer, verdict = event["event"], str(event.get("peer")), str(event.get("verdict"))
+        name, verdict = event["event"], str(event.get("verdict"))
+        participant = str(event.get("participant"))
         if name == "audit_changed":
             # Participants read the chain at different moments: the latest stage is right.
             stage = AuditStage.__members__.get(str(event.get("stage")), self.stage)
@@ -68,9 +69,9 @@ class AuditLine:
         elif name == "judged":
             self.num_judged += 1
             if verdict != OK:
-                self.findings[peer] = verdict.lower()
+                self.findings[participant] = verdict.lower()
         elif name == "judged_case":
-            self.votes[peer] = verdict.lower()
+            self.votes[participant] = verdict.lower()
 
     def steps(self) -> list[str]:
         """Return what has happened so far, in words."""

@@ -15,7 +15,7 @@ from troth_client.telemetry.events import Event, float_of, int_of
 
 
 @dataclass(slots=True)
-class PeerLine:
+class ParticipantLine:
     """One participant as its events show it. Fees in lamports, sizes in bytes."""
 
     name: str
@@ -50,21 +50,21 @@ class Board:
     data_done: int = 0
     data_total: int = 0
     changed_at: float = 0.0
-    peers: dict[str, PeerLine] = field(default_factory=dict)
+    participants: dict[str, ParticipantLine] = field(default_factory=dict)
     losses: dict[int, dict[str, int]] = field(default_factory=dict)
     audits: dict[tuple[int, int], AuditLine] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Fold one event in; events that the board does not know change nothing."""
-        name, peer = str(event["event"]), event.get("peer")
+        name, participant = str(event["event"]), event.get("participant")
         self.slot = max(self.slot, int_of(event, "slot"))
         if name in _OF_AUDITS:
             key = (int_of(event, "round"), int_of(event, "target"))
             self.audits.setdefault(key, AuditLine(*key)).take(event)
-        if peer is None:
+        if participant is None:
             self._take_own(name, event)
             return
-        line = self.peers.setdefault(str(peer), PeerLine(str(peer)))
+        line = self.participants.setdefault(str(participant), ParticipantLine(str(participant)))
         line.fees += int_of(event, "fee")
         line.round = max(line.round, int_of(event, "round", line.round))
         state = _STATES.get(name)
@@ -80,7 +80,7 @@ class Board:
     @property
     def fees(self) -> int:
         """All fees that events have named so far, in lamports."""
-        return self.own_fees + sum(peer.fees for peer in self.peers.values())
+        return self.own_fees + sum(line.fees for line in self.participants.values())
 
     @property
     def num_closed(self) -> int:
@@ -89,18 +89,18 @@ class Board:
 
     def state_of(self, name: str) -> str:
         """Return the state of a participant, also of one without events so far."""
-        return self.peers[name].state if name in self.peers else "starting"
+        return self.participants[name].state if name in self.participants else "starting"
 
     def name_of(self, index: int) -> str:
         """Return the name of the participant with an index, as far as it has joined."""
-        names = (line.name for line in self.peers.values() if line.index == index)
+        names = (line.name for line in self.participants.values() if line.index == index)
         return next(names, f"participant {index}")
 
     @property
     def judging_share(self) -> float | None:
         """Time of judging as a share of the time of training, in total; None without training."""
-        training = sum(line.training_seconds for line in self.peers.values())
-        judging = sum(line.judging_seconds for line in self.peers.values())
+        training = sum(line.training_seconds for line in self.participants.values())
+        judging = sum(line.judging_seconds for line in self.participants.values())
         return judging / training if training else None
 
     def notable_audits(self) -> list[AuditLine]:
@@ -132,40 +132,40 @@ def _share(event: Event) -> str:
     return f"{100 * done // max(1, total)} %"
 
 
-def _trained(board: Board, line: PeerLine, event: Event) -> None:
+def _trained(board: Board, line: ParticipantLine, event: Event) -> None:
     line.loss_micro = int_of(event, "loss_micro")
     board.losses.setdefault(int_of(event, "round"), {})[line.name] = line.loss_micro
 
 
-def _encoded(_board: Board, line: PeerLine, event: Event) -> None:
+def _encoded(_board: Board, line: ParticipantLine, event: Event) -> None:
     line.payload_bytes = int_of(event, "payload_bytes")
 
 
-def _closed(board: Board, line: PeerLine, event: Event) -> None:
+def _closed(board: Board, line: ParticipantLine, event: Event) -> None:
     line.num_included += bool(event.get("own"))
     line.root = str(event.get("root", ""))
     board.round = max(board.round, int_of(event, "round") + 1)
 
 
-def _joined(_board: Board, line: PeerLine, event: Event) -> None:
+def _joined(_board: Board, line: ParticipantLine, event: Event) -> None:
     line.index = int_of(event, "index", -1)
 
 
-def _judged(_board: Board, line: PeerLine, event: Event) -> None:
+def _judged(_board: Board, line: ParticipantLine, event: Event) -> None:
     line.num_judged += 1
     line.judging_seconds += float_of(event, "seconds")
 
 
-def _step_ended(_board: Board, line: PeerLine, event: Event) -> None:
+def _step_ended(_board: Board, line: ParticipantLine, event: Event) -> None:
     if event.get("step") == "train":
         line.training_seconds += float_of(event, "seconds")
 
 
-def _ended(_board: Board, line: PeerLine, event: Event) -> None:
+def _ended(_board: Board, line: ParticipantLine, event: Event) -> None:
     line.root = str(event.get("root", ""))
 
 
-def _failed(_board: Board, line: PeerLine, event: Event) -> None:
+def _failed(_board: Board, line: ParticipantLine, event: Event) -> None:
     line.failure = str(event.get("reason") or event.get("kind") or "no reason given")
 
 
@@ -202,7 +202,7 @@ _PHASES: dict[str, Callable[[Event], str]] = {
 _OF_AUDITS = frozenset({"audit_changed", "audit_closed", "judged", "judged_case"})
 """Events about one audited payload."""
 
-_NOTES: dict[str, Callable[[Board, PeerLine, Event], None]] = {
+_NOTES: dict[str, Callable[[Board, ParticipantLine, Event], None]] = {
     "joined": _joined,
     "judged": _judged,
     "step_ended": _step_ended,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from troth_client.telemetry.audit_line import AuditLine
-from troth_client.telemetry.board import Board, PeerLine
+from troth_client.telemetry.board import Board, ParticipantLine
 from troth_client.telemetry.parts import clean, head, loss_line
 
 MICRO = 10**6
@@ -24,7 +24,7 @@ NUM_REASON_LETTERS = 40
 NUM_AUDITS = 4
 """How many of the notable audits are shown: the newest ones."""
 COLUMNS = (
-    "peer",
+    "participant",
     "state",
     "round",
     "loss",
@@ -38,7 +38,7 @@ COLUMNS = (
 
 def draw(board: Board, num_parameters: int) -> RenderableType:
     """Return the display of a board for a model of `num_parameters` parameters."""
-    parts = [_head(board), loss_line(board.mean_losses()), _peers(board, num_parameters)]
+    parts = [_head(board), loss_line(board.mean_losses()), _participants(board, num_parameters)]
     return Group(*parts, *_audits(board), _foot(board))
 
 
@@ -49,11 +49,11 @@ def headline(board: Board, num_parameters: int) -> str:
     losses = board.mean_losses()
     if not losses:
         return f"run {board.run}: waiting for {board.num_rounds} rounds to begin"
-    payload = max((line.payload_bytes for line in board.peers.values()), default=0)
+    payload = max((line.payload_bytes for line in board.participants.values()), default=0)
     return (
         f"round {board.num_closed} of {board.num_rounds}: training loss {losses[-1]:.3f},"
         f" payload {payload:,} bytes ({dense_share(payload, num_parameters)} of dense),"
-        f" {len(board.peers)} peers"
+        f" {len(board.participants)} participants"
     )
 
 
@@ -69,28 +69,28 @@ def _head(board: Board) -> RenderableType:
     return head(title, board.run, board.num_closed, board.num_rounds)
 
 
-def _peers(board: Board, num_parameters: int) -> RenderableType:
+def _participants(board: Board, num_parameters: int) -> RenderableType:
     table = Table(expand=True)
     for column in COLUMNS:
-        table.add_column(column, justify="left" if column in ("peer", "state") else "right")
-    for name in sorted(board.peers):
-        table.add_row(*map(clean, _row(board.peers[name], num_parameters)))
+        table.add_column(column, justify="left" if column in ("participant", "state") else "right")
+    for name in sorted(board.participants):
+        table.add_row(*map(clean, _row(board.participants[name], num_parameters)))
     return table
 
 
-def _row(peer: PeerLine, num_parameters: int) -> list[str]:
-    loss = "" if peer.loss_micro is None else f"{peer.loss_micro / MICRO:.3f}"
-    payload = f"{peer.payload_bytes / 1000:.1f} kB" if peer.payload_bytes else ""
+def _row(line: ParticipantLine, num_parameters: int) -> list[str]:
+    loss = "" if line.loss_micro is None else f"{line.loss_micro / MICRO:.3f}"
+    payload = f"{line.payload_bytes / 1000:.1f} kB" if line.payload_bytes else ""
     return [
-        peer.name,
-        peer.failure[:NUM_REASON_LETTERS] or peer.state,
-        str(max(peer.round, 0)),
+        line.name,
+        line.failure[:NUM_REASON_LETTERS] or line.state,
+        str(max(line.round, 0)),
         loss,
         payload,
-        dense_share(peer.payload_bytes, num_parameters),
-        str(peer.num_included),
-        str(peer.num_judged) if peer.num_judged else "",
-        f"{peer.fees / SOL:.6f}",
+        dense_share(line.payload_bytes, num_parameters),
+        str(line.num_included),
+        str(line.num_judged) if line.num_judged else "",
+        f"{line.fees / SOL:.6f}",
     ]
 
 
@@ -126,9 +126,9 @@ def dense_share(payload_bytes: int, num_parameters: int) -> str:
 
 
 def _foot(board: Board) -> RenderableType:
-    text = f"{len(board.peers)} peers, fees {board.fees / SOL:.6f} SOL"
+    text = f"{len(board.participants)} participants, fees {board.fees / SOL:.6f} SOL"
     share = board.judging_share
-    if share is not None and any(peer.num_judged for peer in board.peers.values()):
-        judged = sum(peer.num_judged for peer in board.peers.values())
+    if share is not None and any(line.num_judged for line in board.participants.values()):
+        judged = sum(line.num_judged for line in board.participants.values())
         text += f", {judged} verdicts in {share:.0%} of the time of training"
     return Text(text, style="dim")

@@ -45,7 +45,7 @@ class Rotation:
 class EventLog(Closable):
     """Appends events to a file, written line by line, so that a reader can follow it live.
 
-    `bound` fields (peer name, index) are added to every line. Times are Unix seconds. A full disk
+    `bound` fields (participant, index) are added to every line. Times are Unix seconds. A full disk
     costs events and nothing else: their number is the event `events_lost`, once there is room.
     """
 

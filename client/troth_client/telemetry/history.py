@@ -62,7 +62,7 @@ class History:
         if note is None or number is None:
             return
         line = self.rounds.setdefault(number, RoundLine())
-        note(self, line, str(event.get("peer", "")), event)
+        note(self, line, str(event.get("participant", "")), event)
 
     def closed(self) -> list[tuple[int, RoundLine]]:
         """Return the closed rounds with their numbers, oldest first."""
@@ -81,27 +81,27 @@ def _mean_nats(micro: dict[str, int]) -> float | None:
     return sum(micro.values()) / len(micro) / MICRO if micro else None
 
 
-def _trained(_history: History, line: RoundLine, peer: str, event: Event) -> None:
+def _trained(_history: History, line: RoundLine, participant: str, event: Event) -> None:
     loss = whole_of(event, "loss_micro")
     if loss is not None:
-        line.losses[peer] = loss
+        line.losses[participant] = loss
 
 
-def _validated(_history: History, line: RoundLine, peer: str, event: Event) -> None:
+def _validated(_history: History, line: RoundLine, participant: str, event: Event) -> None:
     loss = whole_of(event, "loss_micro")
     if loss is not None:
-        line.validations[peer] = loss
+        line.validations[participant] = loss
 
 
-def _encoded(history: History, _line: RoundLine, _peer: str, event: Event) -> None:
+def _encoded(history: History, _line: RoundLine, _participant: str, event: Event) -> None:
     history.payload_bytes = max(history.payload_bytes, whole_of(event, "payload_bytes") or 0)
 
 
-def _committed(_history: History, line: RoundLine, peer: str, _event: Event) -> None:
-    line.committed.add(peer)
+def _committed(_history: History, line: RoundLine, participant: str, _event: Event) -> None:
+    line.committed.add(participant)
 
 
-def _closed(_history: History, line: RoundLine, _peer: str, event: Event) -> None:
+def _closed(_history: History, line: RoundLine, _participant: str, event: Event) -> None:
     included = event.get("included")
     num_included = len(included) if isinstance(included, list) else 0
     line.num_included = max(line.num_included or 0, num_included)
@@ -111,10 +111,10 @@ def _closed(_history: History, line: RoundLine, _peer: str, event: Event) -> Non
         line.mean_loss = mean
 
 
-def _tallied(history: History, line: RoundLine, peer: str, event: Event) -> None:
+def _tallied(history: History, line: RoundLine, participant: str, event: Event) -> None:
     stake, number = whole_of(event, "stake"), whole_of(event, "round")
     if stake is not None and number is not None:
-        history.stakes.setdefault(peer, {})[number] = stake
+        history.stakes.setdefault(participant, {})[number] = stake
 
 
 _NOTES: dict[str, Callable[[History, RoundLine, str, Event], None]] = {

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from troth_client.telemetry.board import Board, PeerLine
+from troth_client.telemetry.board import Board, ParticipantLine
 from troth_client.telemetry.duties import Duties
 from troth_client.telemetry.events import Event, int_of
 from troth_client.telemetry.spread import RECENT_ROUNDS, Spread, spread_of
@@ -47,7 +47,7 @@ class OwnBoard:
 
     def take(self, event: Event) -> None:
         """Fold one event in; events that it does not know change nothing."""
-        self.board.take({**event, "peer": ME})
+        self.board.take({**event, "participant": ME})
         self.duties.take(event)
         self._forget(event)
         name, round_ = event["event"], int_of(event, "round", -1)
@@ -60,9 +60,9 @@ class OwnBoard:
             self.num_rounds = int_of(event, "rounds", self.num_rounds)
 
     @property
-    def line(self) -> PeerLine:
+    def line(self) -> ParticipantLine:
         """Our own line."""
-        return self.board.peers.get(ME) or PeerLine(ME)
+        return self.board.participants.get(ME) or ParticipantLine(ME)
 
     @property
     def num_closed(self) -> int:

@@ -37,7 +37,7 @@ Step = Callable[Concatenate[M, P], Coroutine[Any, Any, T]]
 def timed(name: str) -> Callable[[Step[M, P, T]], Step[M, P, T]]:
     """Make a step emit its seconds when it has ended.
 
-    The seconds include waiting for the chain and for peers. A step that raises emits nothing.
+    The seconds include waiting for the chain and for others. A step that raises emits nothing.
     """
 
     def decorate(step: Step[M, P, T]) -> Step[M, P, T]:

@@ -16,7 +16,7 @@ def test_an_audit_that_closes_without_news_is_not_told_twice(tmp_path):
     written = io.StringIO()
     stream = Stream(DemoOptions(folder=tmp_path), Console(file=written, width=200))
     stream.follow([log])
-    work = {"round": 3, "target": 5, "peer": "trainer-0"}
+    work = {"round": 3, "target": 5, "participant": "trainer-0"}
     settled = {"stage": "SETTLED", "outcome": AuditOutcome.NO_OPENINGS, "case_outcome": 0}
     for event in ({"event": "audit_changed", "taken": 0, **settled}, {"event": "audit_closed"}):
         with log.open("a") as file:

@@ -156,9 +156,12 @@ def test_a_page_loads_nothing_and_has_the_numbers_as_text(cli, tmp_path):
 def test_names_of_strangers_stay_text(cli, tmp_path, name):
     events = [
         ("run_created", {"run": EVIL}),
-        ("joined", {"peer": EVIL, "index": 1}),
-        ("tallied", {"peer": EVIL, "round": 0, "stake": 5}),
-        ("audit_changed", {"peer": EVIL, "round": 0, "target": 1, "stage": "NONE", "taken": 7}),
+        ("joined", {"participant": EVIL, "index": 1}),
+        ("tallied", {"participant": EVIL, "round": 0, "stake": 5}),
+        (
+            "audit_changed",
+            {"participant": EVIL, "round": 0, "target": 1, "stage": "NONE", "taken": 7},
+        ),
         *rounds_of(1),
     ]
     log = write_log(tmp_path / "events.jsonl", events)
@@ -172,25 +175,26 @@ def test_names_of_strangers_stay_text(cli, tmp_path, name):
 
 
 STRANGE = [
-    '{"event":"trained","peer":"b","round":0,"loss_micro":NaN}',
-    '{"event":"trained","peer":"b","round":0,"loss_micro":-Infinity}',
-    '{"event":"trained","peer":"b","round":0,"loss_micro":true}',
-    '{"event":"trained","peer":"b","round":0,"loss_micro":-7}',
-    '{"event":"trained","peer":"b","round":0,"loss_micro":' + "9" * 400 + "}",
-    '{"event":"trained","peer":"b","round":1e308,"loss_micro":1}',
-    '{"event":"round_closed","peer":"b","round":-1,"included":[0]}',
-    '{"event":"round_closed","peer":"b","included":[0]}',
-    '{"event":"round_closed","peer":"b","round":0,"included":"all"}',
-    '{"event":"phase","peer":["b"],"time":' + "9" * 400 + "}",
-    '{"event":"encoded","peer":{},"round":0,"payload_bytes":1.5}',
-    '{"event":"audit_changed","peer":"b","round":0,"target":[],"outcome":99,"case_outcome":77}',
+    '{"event":"trained","participant":"b","round":0,"loss_micro":NaN}',
+    '{"event":"trained","participant":"b","round":0,"loss_micro":-Infinity}',
+    '{"event":"trained","participant":"b","round":0,"loss_micro":true}',
+    '{"event":"trained","participant":"b","round":0,"loss_micro":-7}',
+    '{"event":"trained","participant":"b","round":0,"loss_micro":' + "9" * 400 + "}",
+    '{"event":"trained","participant":"b","round":1e308,"loss_micro":1}',
+    '{"event":"round_closed","participant":"b","round":-1,"included":[0]}',
+    '{"event":"round_closed","participant":"b","included":[0]}',
+    '{"event":"round_closed","participant":"b","round":0,"included":"all"}',
+    '{"event":"phase","participant":["b"],"time":' + "9" * 400 + "}",
+    '{"event":"encoded","participant":{},"round":0,"payload_bytes":1.5}',
+    '{"event":"audit_changed","participant":"b","round":0,"target":[],"outcome":99,'
+    '"case_outcome":77}',
     '{"event":"run_created"}',
-    '{"event":"tallied","peer":"\\ud800","round":0,"stake":' + "9" * 30 + "}",
+    '{"event":"tallied","participant":"\\ud800","round":0,"stake":' + "9" * 30 + "}",
 ]
 
 
 def test_numbers_that_no_run_can_have_are_passed_over(cli, tmp_path):
-    log = write_log(tmp_path / "events.jsonl", rounds_of(2), peer="a")
+    log = write_log(tmp_path / "events.jsonl", rounds_of(2), participant="a")
     with log.open("a") as stream:
         stream.write("\n".join(STRANGE) + "\n")
     data, warned = collected(log)
@@ -210,12 +214,12 @@ def test_the_largest_numbers_can_be_drawn(cli, tmp_path):
         ("encoded", {"round": most, "payload_bytes": most}),
         ("tallied", {"round": most, "stake": most}),
     ]
-    log = write_log(tmp_path / "events.jsonl", events, peer="a")
+    log = write_log(tmp_path / "events.jsonl", events, participant="a")
     assert cli.json("plot", log, "--out", tmp_path / "run.svg")["loss_last"] == most / 10**6
 
 
 def test_lines_that_are_no_events_are_left_out_with_a_warning(cli, tmp_path):
-    log = write_log(tmp_path / "events.jsonl", rounds_of(2), peer="a")
+    log = write_log(tmp_path / "events.jsonl", rounds_of(2), participant="a")
     with log.open("ab") as stream:
         stream.write(b"garbage\n\xff\xfe\n" + b"[" * 100_000 + b"\n")
         stream.write(b'{"event":"round_closed","round":2,"included":[')
@@ -229,7 +233,7 @@ BAD_LOGS = {
     "cut": (b'{"event":"round_closed","round":0', "no complete line"),
     "other JSON": (b'{"a":1}\n[1,2]\n', "2 lines without an event"),
     "binary": (bytes(range(256)) * 9 + b"\n", "10 lines without an event"),
-    "no round": (b'{"event":"joined","peer":"a","index":0}\n', "none in 1 log"),
+    "no round": (b'{"event":"joined","participant":"a","index":0}\n', "none in 1 log"),
 }
 
 
@@ -275,7 +279,7 @@ def test_without_its_extra_the_command_says_how_to_install_it(cli, tmp_path, mon
 
 
 def test_a_long_run_is_thinned_out_in_the_table(cli, tmp_path):
-    log = write_log(tmp_path / "events.jsonl", rounds_of(1_200), peer="a")
+    log = write_log(tmp_path / "events.jsonl", rounds_of(1_200), participant="a")
     values = json.loads(cli.ok("plot", log, "--out", tmp_path / "run.html", "--json").out)
     page = Page((tmp_path / "run.html").read_text())
     assert values["rounds"] == 1_200

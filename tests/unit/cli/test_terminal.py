@@ -124,9 +124,9 @@ def test_the_display():
     board = Board()
     for event in (
         {"event": "run_created", "run": HOSTILE, "rounds": 3, "fee": 1},
-        {"event": "trained", "peer": HOSTILE, "round": 0, "loss_micro": 1},
-        {"event": "failed", "peer": HOSTILE, "reason": HOSTILE},
-        {"event": "phase", "peer": HOSTILE, "phase": HOSTILE, "round": 0, "slot": 4},
+        {"event": "trained", "participant": HOSTILE, "round": 0, "loss_micro": 1},
+        {"event": "failed", "participant": HOSTILE, "reason": HOSTILE},
+        {"event": "phase", "participant": HOSTILE, "phase": HOSTILE, "round": 0, "slot": 4},
     ):
         board.take(event)
     console = Console(file=io.StringIO(), width=400)

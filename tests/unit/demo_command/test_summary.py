@@ -41,9 +41,9 @@ GOOD = Summary(
     fees_lamports=1,
     state_root="aa",
     chain_root="aa",
-    peer_roots={"trainer-0": "aa", "trainer-1": "aa"},
-    missing_peers=[],
-    killed_peers=[],
+    roots={"trainer-0": "aa", "trainer-1": "aa"},
+    missing=[],
+    killed=[],
     events="events.jsonl",
     weights="weights",
     outcome=OUTCOME,
@@ -63,9 +63,9 @@ def test_success_is_agreement_and_the_margin():
         {"loss_last_micro": 6_000_000},
         {"chain_root": "bb"},
         {"chain_root": "the run is not finished"},
-        {"peer_roots": {"trainer-0": "aa", "trainer-1": "bb"}},
-        {"peer_roots": {}},
-        {"missing_peers": ["trainer-1"]},
+        {"roots": {"trainer-0": "aa", "trainer-1": "bb"}},
+        {"roots": {}},
+        {"missing": ["trainer-1"]},
     ],
 )
 def test_anything_else_is_failure(changes):
@@ -89,7 +89,7 @@ def test_honest_stake_that_moved_is_failure_unless_its_owner_was_killed():
     bad = replace(GOOD, outcome=replace(OUTCOME, honest=moved))
     assert not bad.is_success
     assert "trainer-0" in report.verdict(bad)
-    assert replace(bad, killed_peers=["trainer-0"]).is_success
+    assert replace(bad, killed=["trainer-0"]).is_success
 
 
 @pytest.mark.parametrize(
@@ -120,5 +120,5 @@ def test_the_summary_is_plain_json_and_words():
         assert part in words, part
 
 
-def test_a_trainer_killed_on_purpose_is_no_missing_peer():
-    assert replace(GOOD, peer_roots={"trainer-0": "aa"}, killed_peers=["trainer-1"]).is_success
+def test_a_trainer_killed_on_purpose_is_no_missing_participant():
+    assert replace(GOOD, roots={"trainer-0": "aa"}, killed=["trainer-1"]).is_success

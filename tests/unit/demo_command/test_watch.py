@@ -37,7 +37,7 @@ def watch(stopwatch):
 
 
 def closed(board, round_):
-    board.take({"event": "round_closed", "peer": "trainer-0", "round": round_})
+    board.take({"event": "round_closed", "participant": "trainer-0", "round": round_})
 
 
 def test_rounds_that_close_keep_it_quiet_for_ever(stopwatch):
@@ -51,7 +51,9 @@ def test_rounds_that_close_keep_it_quiet_for_ever(stopwatch):
 def test_no_closed_round_for_too_long_is_an_error_with_the_states(stopwatch):
     board, one = Board(), watch(stopwatch)
     closed(board, 6)
-    board.take({"event": "phase", "peer": "trainer-1", "phase": "WAITING_FOR_MEMBERS", "round": 7})
+    board.take(
+        {"event": "phase", "participant": "trainer-1", "phase": "WAITING_FOR_MEMBERS", "round": 7}
+    )
     one.check(board, {"trainer-0": None, "trainer-1": None})
     stopwatch.seconds += 60.0
     one.check(board, {"trainer-0": None, "trainer-1": None})
@@ -66,12 +68,12 @@ def test_no_closed_round_for_too_long_is_an_error_with_the_states(stopwatch):
 
 def test_other_events_are_no_progress(stopwatch):
     board, one = Board(), watch(stopwatch)
-    board.take({"event": "cranked", "peer": "trainer-0", "fee": 5_000})
+    board.take({"event": "cranked", "participant": "trainer-0", "fee": 5_000})
     one.check(board, {"trainer-0": None})
     with pytest.raises(NoProgressError):
         for _ in range(61):
             stopwatch.seconds += 1.0
-            board.take({"event": "cranked", "peer": "trainer-0", "fee": 5_000})
+            board.take({"event": "cranked", "participant": "trainer-0", "fee": 5_000})
             one.check(board, {"trainer-0": None})
 
 
@@ -88,7 +90,7 @@ def test_nobody_who_has_started_yet_is_waited_for_longer(stopwatch):
 def test_each_participant_that_starts_is_progress(stopwatch):
     board, one = Board(), watch(stopwatch)
     for name in ("trainer-0", "trainer-1", "witness-0"):
-        board.take({"event": "computing", "peer": name})
+        board.take({"event": "computing", "participant": name})
         one.check(board, {"trainer-0": None})
         stopwatch.seconds += 59.0
     one.check(board, {"trainer-0": None})
@@ -102,7 +104,7 @@ def test_each_participant_that_starts_is_progress(stopwatch):
 def test_each_step_of_an_audit_after_the_last_round_is_progress(stopwatch):
     board, one = Board(), watch(stopwatch)
     closed(board, 4)
-    of_audit = {"peer": "trainer-0", "round": 3, "target": 1}
+    of_audit = {"participant": "trainer-0", "round": 3, "target": 1}
     for event in (
         {"event": "audit_changed", "stage": "VERDICT_COMMIT"},
         {"event": "audit_changed", "stage": "SETTLED"},
@@ -130,7 +132,7 @@ def test_a_trainer_that_ends_well_is_progress(stopwatch):
 def test_a_trainer_that_fails_ends_the_demo_at_once(stopwatch, code, how):
     board = Board()
     closed(board, 2)
-    board.take({"event": "failed", "peer": "trainer-1", "reason": "no such data"})
+    board.take({"event": "failed", "participant": "trainer-1", "reason": "no such data"})
     with pytest.raises(TrainerFailedError) as caught:
         watch(stopwatch).check(board, {"trainer-0": None, "trainer-1": code})
     error = caught.value
@@ -159,7 +161,7 @@ def test_a_finished_run_has_the_longest_window_of_its_audits(stopwatch):
     assert ending_seconds(replace(params, appeal_slots=216_000), 400) == 86_400
     board, one = Board(), watch(stopwatch)
     closed(board, 4)
-    board.take({"event": "phase", "peer": "trainer-0", "phase": "FINISHED", "round": 5})
+    board.take({"event": "phase", "participant": "trainer-0", "phase": "FINISHED", "round": 5})
     one.check(board, {"trainer-0": None})
     stopwatch.seconds += 90.0
     one.check(board, {"trainer-0": None})

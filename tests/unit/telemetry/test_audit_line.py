@@ -11,14 +11,14 @@ SOL = 10**9
 
 def board(*events):
     made = Board()
-    made.take({"event": "joined", "peer": "free-rider", "index": 5})
+    made.take({"event": "joined", "participant": "free-rider", "index": 5})
     for event in events:
-        made.take({"peer": "trainer-0", "round": 3, "target": 5, **event})
+        made.take({"participant": "trainer-0", "round": 3, "target": 5, **event})
     return made
 
 
-def judged(peer, verdict):
-    return {"event": "judged", "peer": peer, "verdict": verdict}
+def judged(participant, verdict):
+    return {"event": "judged", "participant": participant, "verdict": verdict}
 
 
 def changed(stage, **fields):
@@ -41,15 +41,15 @@ def test_cleared_work_does_not_matter():
 def test_the_story_is_told_step_by_step():
     made = board(judged("a", "MISMATCH"), judged("b", "OK"))
     assert audit_text(made, only(made)) == "round 3, free-rider → mismatch found by 1 of 2"
-    made.take({"peer": "a", "round": 3, "target": 5, **changed("CASE_COMMIT", outcome=3)})
+    made.take({"participant": "a", "round": 3, "target": 5, **changed("CASE_COMMIT", outcome=3)})
     assert audit_text(made, only(made)).endswith("→ accused → jury drawn")
     for event in (DECIDED, {"event": "judged_case", "verdict": "MISMATCH"}):
-        made.take({"peer": "a", "round": 3, "target": 5, **event})
+        made.take({"participant": "a", "round": 3, "target": 5, **event})
     assert audit_text(made, only(made)).endswith(
         "accused → convicted, 1 of 1 votes for mismatch → 0.1 SOL taken → jurors paid,"
         " rest burns when the appeal window ends"
     )
-    made.take({"peer": "a", "round": 3, "target": 5, "event": "audit_closed"})
+    made.take({"participant": "a", "round": 3, "target": 5, "event": "audit_closed"})
     assert audit_text(made, only(made)).endswith("→ 0.1 SOL taken → jurors paid, rest burned")
 
 
@@ -57,7 +57,7 @@ def test_who_pays_out_need_not_take_part():
     made = board(DECIDED)
     made.take({"round": 3, "target": 5, "event": "audit_closed"})
     assert only(made).is_closed
-    assert list(made.peers) == ["free-rider", "trainer-0"]
+    assert list(made.participants) == ["free-rider", "trainer-0"]
 
 
 def test_a_further_conviction_takes_no_more_than_its_jurors_cost():
@@ -98,5 +98,5 @@ def test_a_log_tells_each_step_once():
     first = only(made).step
     made.take({"round": 3, "target": 5, **judged("b", "MISMATCH")})
     assert only(made).step == first, "another voice is no new step"
-    made.take({"peer": "a", "round": 3, "target": 5, **changed("ACCUSED", outcome=3)})
+    made.take({"participant": "a", "round": 3, "target": 5, **changed("ACCUSED", outcome=3)})
     assert only(made).step != first

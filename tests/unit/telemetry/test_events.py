@@ -13,11 +13,11 @@ from troth_client.telemetry.event_log import EventLog, EventTail, Rotation, olde
 
 def test_a_line_holds_time_name_bound_fields_and_fields(tmp_path):
     path = tmp_path / "a" / "events.jsonl"
-    with EventLog.open(path, peer="trainer-0") as log:
+    with EventLog.open(path, participant="trainer-0") as log:
         log.emit("committed", round=3, nested={"a": [1, None]})
     (record,) = [json.loads(line) for line in path.read_text().splitlines()]
-    assert list(record) == ["time", "event", "peer", "round", "nested"]
-    assert record["peer"] == "trainer-0"
+    assert list(record) == ["time", "event", "participant", "round", "nested"]
+    assert record["participant"] == "trainer-0"
     assert record["nested"] == {"a": [1, None]}
 
 
