@@ -10,7 +10,7 @@ Next: `header.py` and `merkle.py`, which raise them.
     ├── TensorError             an array of the wrong dtype or shape
     ├── PieceListError          bytes that are not the piece list of a state
     ├── CommittedStateError     an account that names no state root of this run
-    ├── ManifestError           a manifest that does not describe a checkpoint
+    ├── CheckpointManifestError a manifest that does not describe a checkpoint
     ├── PossessionError         a proof of possession of the wrong length or for no payload
     ├── ReportError             seats, votes or sketches that cannot be counted
     ├── OpeningError            an opening set that proves nothing
@@ -54,7 +54,7 @@ class CommittedStateError(AttestationError):
     """An account on chain names no state root of this run."""
 
 
-class ManifestError(AttestationError):
+class CheckpointManifestError(AttestationError):
     """The manifest of a checkpoint is malformed, or does not describe what it should."""
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError
 
-from troth_attestation.errors import ManifestError
+from troth_attestation.errors import CheckpointManifestError
 from troth_attestation.pieces import PieceList, Shape, StateName, TensorPieces, in_order, num_pieces
 from troth_attestation.shards import shards_of
 from troth_coordinator.rules.base import FrozenModel
@@ -76,7 +76,7 @@ class CheckpointManifest(FrozenModel):
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """Return the manifest in these bytes. Raises ManifestError for any other bytes."""
+        """Return the manifest in these bytes. Raises CheckpointManifestError for any other."""
         if len(data) > MAX_MANIFEST_BYTES:
             raise _wrong(f"at most {MAX_MANIFEST_BYTES} bytes", len(data))
         try:
@@ -107,8 +107,9 @@ class CheckpointManifest(FrozenModel):
     def pieces(self, shapes_of: Callable[[ModelSection], Mapping[str, Shape]]) -> PieceList:
         """Return the piece list, after every check that needs no weights.
 
-        `shapes_of` gives the tensors of a model config. Raises ManifestError unless names, shapes,
-        shards and numbers of pieces are those of the config, and the pieces have the root.
+        `shapes_of` gives the tensors of a model config. Raises CheckpointManifestError unless
+        names, shapes, shards and numbers of pieces are those of the config, and the pieces have
+        the root.
         """
         # Before the names of all layers are written out: the config is a stranger's.
         if self.config.model.num_hidden_layers > len(self.tensors):
@@ -149,7 +150,7 @@ def _shard_names(shapes: Mapping[str, Shape]) -> list[str]:
     return [shard.file for shard in shards_of(shapes) for _ in shard.offsets]
 
 
-def _wrong(expected: str, found: object) -> ManifestError:
-    return ManifestError(
+def _wrong(expected: str, found: object) -> CheckpointManifestError:
+    return CheckpointManifestError(
         "manifest", expected, found, "fetch the checkpoint again; nothing of it was used"
     )

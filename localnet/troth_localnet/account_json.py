@@ -19,7 +19,7 @@ from solders.account import Account
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain import base58
-from troth_localnet.jsonrpc import INVALID_REQUEST, RpcError
+from troth_localnet.jsonrpc import INVALID_REQUEST, JsonRpcError
 from troth_localnet.methods.params import AccountConfig, DataSlice, Filter
 from troth_localnet.values import Json
 
@@ -32,7 +32,7 @@ _NUM_FOLDED: Final = 64
 
 
 def account_json(account: Account | None, config: AccountConfig) -> Json:
-    """Write one account; null for none. RpcError if base58 is asked for more than 128 bytes."""
+    """Write one account; null for none. JsonRpcError if base58 is asked for more than 128 bytes."""
     if account is None:
         return None
     return {
@@ -67,7 +67,7 @@ def _data_json(data: bytes, config: AccountConfig) -> Json:
     data = _sliced(data, config.data_slice)
     if config.encoding in ("base58", "binary"):
         if len(data) > _MAX_BASE58_BYTES:
-            raise RpcError(
+            raise JsonRpcError(
                 INVALID_REQUEST,
                 "Encoded binary (base 58) data should be less than 128 bytes,"
                 " please use Base64 encoding.",

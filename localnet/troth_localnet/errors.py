@@ -8,10 +8,10 @@
     ├── InvalidTransactionError   bytes that are no transaction
     ├── RefusedTransactionError   preflight said no: nothing changed
     ├── AirdropRefusedError       the faucet cannot pay that
-    ├── LedgerError               a kept chain that cannot be opened
-    │   ├── LedgerInUseError
-    │   ├── LedgerMismatchError   of another version, program or length of a slot
-    │   └── LedgerDamagedError
+    ├── KeptChainError            a kept chain that cannot be opened
+    │   ├── ChainInUseError
+    │   ├── ChainMismatchError    of another version, program or length of a slot
+    │   └── ChainDamagedError
     ├── LauncherError             a chain process that did not do what it should
     │   ├── ValidatorMissingError
     │   ├── StartFailedError
@@ -99,11 +99,11 @@ class AirdropRefusedError(LocalnetError):
     """The faucet could not pay."""
 
 
-class LedgerError(LocalnetError):
+class KeptChainError(LocalnetError):
     """A kept chain cannot be opened; its file stays as it is."""
 
 
-class LedgerInUseError(LedgerError):
+class ChainInUseError(KeptChainError):
     """Another process runs this chain."""
 
     def __init__(self, path: Path) -> None:
@@ -112,7 +112,7 @@ class LedgerInUseError(LedgerError):
         )
 
 
-class LedgerMismatchError(LedgerError):
+class ChainMismatchError(KeptChainError):
     """The chain was begun with something else."""
 
     def __init__(self, path: Path, what: str, wanted: str, found: str) -> None:
@@ -123,7 +123,7 @@ class LedgerMismatchError(LedgerError):
         )
 
 
-class LedgerDamagedError(LedgerError):
+class ChainDamagedError(KeptChainError):
     """The file is not what was written."""
 
     def __init__(self, path: Path, found: str) -> None:

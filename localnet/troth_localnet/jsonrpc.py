@@ -34,7 +34,7 @@ Method = Callable[[list[Json]], Json]
 Lookup = Callable[[str], Method | None]
 
 
-class RpcError(Exception):
+class JsonRpcError(Exception):
     """A refusal with a JSON-RPC code; the dispatcher turns it into an error reply."""
 
     def __init__(self, code: int, message: str, data: Json = None) -> None:
@@ -48,14 +48,14 @@ def handle(body: bytes | str, lookup: Lookup) -> str:
     """Answer one request body; empty text if it held only notifications. Never raises."""
     try:
         request = _parse(body)
-    except RpcError as error:
+    except JsonRpcError as error:
         return _dump(_error_reply(error, None))
     if not isinstance(request, list):
         reply = _answer(request, lookup)
         return "" if reply is None else _dump(reply)
     if not 0 < len(request) <= MAX_BATCH:
         found = f"expected a batch of 1 to {MAX_BATCH} requests, found {len(request)}"
-        return _dump(_error_reply(RpcError(INVALID_REQUEST, found), None))
+        return _dump(_error_reply(JsonRpcError(INVALID_REQUEST, found), None))
     replies = [reply for item in request if (reply := _answer(item, lookup)) is not None]
     return _dump(replies) if replies else ""
 
@@ -64,7 +64,7 @@ def _parse(body: bytes | str) -> Json:
     try:
         parsed: Json = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise RpcError(PARSE_ERROR, f"Parse error: the body is not JSON ({error})") from error
+        raise JsonRpcError(PARSE_ERROR, f"Parse error: the body is not JSON ({error})") from error
     return parsed
 
 
@@ -78,7 +78,7 @@ def _answer(request: Json, lookup: Lookup) -> dict[str, Json] | None:
     try:
         identity = _identity(request)
         result = _call(request, lookup)
-    except RpcError as error:
+    except JsonRpcError as error:
         return _error_reply(error, identity)
     if isinstance(request, Mapping) and "id" not in request:
         return None
@@ -88,24 +88,24 @@ def _answer(request: Json, lookup: Lookup) -> dict[str, Json] | None:
 def _identity(request: Json) -> Json:
     if not isinstance(request, Mapping):
         found = type(request).__name__
-        raise RpcError(INVALID_REQUEST, f"Invalid request: expected an object, found {found}")
+        raise JsonRpcError(INVALID_REQUEST, f"Invalid request: expected an object, found {found}")
     identity = request.get("id")
     if isinstance(identity, bool) or not isinstance(identity, str | int | float | None):
-        raise RpcError(INVALID_REQUEST, "Invalid request: id must be a number, text or null")
+        raise JsonRpcError(INVALID_REQUEST, "Invalid request: id must be a number, text or null")
     return identity
 
 
 def _call(request: Json, lookup: Lookup) -> Json:
     if not isinstance(request, Mapping) or request.get("jsonrpc") != "2.0":
-        raise RpcError(INVALID_REQUEST, 'Invalid request: expected "jsonrpc": "2.0"')
+        raise JsonRpcError(INVALID_REQUEST, 'Invalid request: expected "jsonrpc": "2.0"')
     name, params = request.get("method"), request.get("params")
     if not isinstance(name, str):
-        raise RpcError(INVALID_REQUEST, "Invalid request: expected a method name")
+        raise JsonRpcError(INVALID_REQUEST, "Invalid request: expected a method name")
     if params is not None and not isinstance(params, list):
-        raise RpcError(INVALID_PARAMS, "Invalid params: expected an array")
+        raise JsonRpcError(INVALID_PARAMS, "Invalid params: expected an array")
     method = lookup(name)
     if method is None:
-        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name[:_MAX_ECHO_LENGTH]}")
+        raise JsonRpcError(METHOD_NOT_FOUND, f"Method not found: {name[:_MAX_ECHO_LENGTH]}")
     return _guarded(name, method, params or [])
 
 
@@ -113,17 +113,17 @@ def _guarded(name: str, method: Method, params: list[Json]) -> Json:
     """Keep a fault of ours, or a panic inside solders, from ending the server."""
     try:
         return method(params)
-    except RpcError:
+    except JsonRpcError:
         raise
     except BaseException as error:
         # PyO3's PanicException is a BaseException; leave cancellation and exit alone.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         logger.exception("method %s failed", name)
-        raise RpcError(INTERNAL_ERROR, f"Internal error in {name}: {error!r:.200}") from error
+        raise JsonRpcError(INTERNAL_ERROR, f"Internal error in {name}: {error!r:.200}") from error
 
 
-def _error_reply(error: RpcError, identity: Json) -> dict[str, Json]:
+def _error_reply(error: JsonRpcError, identity: Json) -> dict[str, Json]:
     body: dict[str, Json] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

@@ -25,7 +25,7 @@ from solders.pubkey import Pubkey
 
 from troth_localnet import ledger_rows as rows
 from troth_localnet.blocks import MAX_SLOT_HASHES, SavedBlocks
-from troth_localnet.errors import LedgerDamagedError, LedgerInUseError, LedgerMismatchError
+from troth_localnet.errors import ChainDamagedError, ChainInUseError, ChainMismatchError
 from troth_localnet.history import LandedTransaction
 from troth_localnet.svm import Chain, ChainConfig
 
@@ -74,8 +74,8 @@ class Ledger:
     def open(cls, folder: Path, config: ChainConfig, images: Images) -> tuple[Ledger, Chain]:
         """Return the ledger in a folder and its chain, as it was kept, or begun with `config`.
 
-        Raises LedgerInUseError, LedgerMismatchError for another version, program or length of a
-        slot, LedgerDamagedError, which names the file, and ProgramImageError.
+        Raises ChainInUseError, ChainMismatchError for another version, program or length of a
+        slot, ChainDamagedError, which names the file, and ProgramImageError.
         """
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE_NAME
@@ -216,10 +216,10 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise LedgerInUseError(path) from error
-        raise LedgerDamagedError(path, str(error)) from error
+            raise ChainInUseError(path) from error
+        raise ChainDamagedError(path, str(error)) from error
     except (sqlite3.DatabaseError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise LedgerDamagedError(path, str(error)) from error
+        raise ChainDamagedError(path, str(error)) from error
 
 
 def _read(
@@ -228,7 +228,7 @@ def _read(
     """Return the kept chain and its last slot; a new chain and -1 from an empty file."""
     (found,) = database.execute("PRAGMA quick_check").fetchone()
     if found != "ok":
-        raise LedgerDamagedError(path, str(found))
+        raise ChainDamagedError(path, str(found))
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
     if not tables:
         return _with_programs(Chain(config), images), -1
@@ -241,7 +241,7 @@ def _read(
     chain = _with_programs(Chain(kept), images)
     for address, state, digest in database.execute("SELECT * FROM accounts"):
         if digest != _digest(address, state):
-            raise LedgerDamagedError(path, f"account {Pubkey.from_bytes(address)} was changed")
+            raise ChainDamagedError(path, f"account {Pubkey.from_bytes(address)} was changed")
         chain.accounts.restore(Pubkey.from_bytes(address), rows.account_of(state))
     saved = SavedBlocks(
         [
@@ -269,14 +269,14 @@ def _with_programs(chain: Chain, images: Images) -> Chain:
 
 
 def _check(path: Path, settings: Mapping[str, object], terms: Terms) -> None:
-    """Raise LedgerMismatchError where the ledger is of another version, program or slot length."""
+    """Raise ChainMismatchError where the ledger is of another version, program or slot length."""
     for what, wanted, found in (
         ("version", VERSION, settings["version"]),
         ("program", dict(terms.programs), settings["programs"]),
         ("slot_milliseconds", terms.slot_milliseconds, settings["slot_milliseconds"]),
     ):
         if wanted != found:
-            raise LedgerMismatchError(path, what, str(wanted), str(found))
+            raise ChainMismatchError(path, what, str(wanted), str(found))
 
 
 def _digest(address: bytes, state: bytes) -> bytes:

@@ -23,7 +23,7 @@ from solders.signature import Signature
 
 from troth_localnet.account_json import account_json, keyed_account_json, passes
 from troth_localnet.history import LandedTransaction
-from troth_localnet.jsonrpc import INVALID_REQUEST, Method, RpcError
+from troth_localnet.jsonrpc import INVALID_REQUEST, JsonRpcError, Method
 from troth_localnet.methods.context import Node
 from troth_localnet.methods.params import (
     AccountConfig,
@@ -149,7 +149,7 @@ class SubscriptionHub:
         topic, config = read(Params(values))
         if len(connection.subscriptions) >= MAX_PER_CONNECTION:
             found = f"a connection may hold {MAX_PER_CONNECTION} subscriptions; unsubscribe first"
-            raise RpcError(INVALID_REQUEST, found)
+            raise JsonRpcError(INVALID_REQUEST, found)
         subscription = Subscription(next(self._numbers), topic, connection, config)
         connection.subscriptions[subscription.number] = subscription
         self._by_topic[topic][subscription.number] = subscription

@@ -18,7 +18,7 @@ from solders.transaction import VersionedTransaction
 from troth_coordinator.chain import base58
 from troth_localnet.execution import InnerCall, Outcome
 from troth_localnet.history import LandedTransaction
-from troth_localnet.jsonrpc import UNSUPPORTED_VERSION, RpcError
+from troth_localnet.jsonrpc import UNSUPPORTED_VERSION, JsonRpcError
 from troth_localnet.message import AccountKeys
 from troth_localnet.methods.params import TransactionEncoding
 from troth_localnet.values import Json
@@ -29,7 +29,7 @@ _TOP_STACK_HEIGHT: Final = 1
 def transaction_json(
     landed: LandedTransaction, encoding: TransactionEncoding, max_version: int | None
 ) -> dict[str, Json]:
-    """Write transaction, meta and version; RpcError if the reader cannot take its version."""
+    """Write transaction, meta and version; JsonRpcError if the reader cannot take its version."""
     written: dict[str, Json] = {
         "transaction": _encoded(landed.transaction, landed.keys, encoding),
         "meta": meta_json(landed, parsed=encoding == "jsonParsed"),
@@ -41,11 +41,11 @@ def transaction_json(
 
 
 def version_json(transaction: VersionedTransaction, max_version: int | None) -> Json:
-    """Return "legacy" or the number; RpcError if it is above what the reader takes."""
+    """Return "legacy" or the number; JsonRpcError if it is above what the reader takes."""
     if not isinstance(transaction.message, MessageV0):
         return "legacy"
     if max_version is None:
-        raise RpcError(
+        raise JsonRpcError(
             UNSUPPORTED_VERSION,
             "Transaction version (0) is not supported by the requesting client. Please try the"
             " request again with the following configuration parameter:"

@@ -37,7 +37,7 @@ from troth_client.audit.ways import Way
 from troth_client.audit.whole_model import FLOORS, Whole
 from troth_client.data.shards import TokenData
 from troth_client.model.device import Device, choose_device
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.config import NUM_FAR
 from troth_coordinator.rules.hashing import H, u64
@@ -110,7 +110,7 @@ class Episode:
     def _compute(self, way: Way, batch: Batch) -> Float32 | None:
         try:
             return way.coefficients(self._config, self._run.weights, batch)
-        except NonFiniteError:
+        except NonFiniteGradientError:
             return None
 
     def _audit(

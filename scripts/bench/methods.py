@@ -36,7 +36,10 @@ class Learner(Protocol):
     num_bytes: int
 
     def play(self, round_: int, batches: Sequence[Batch]) -> None:
-        """Change the weights by one round; `batches`: of each trainer. Raises NonFiniteError."""
+        """Change the weights by one round; `batches`: of each trainer.
+
+        Raises NonFiniteGradientError.
+        """
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all state beside the weights."""

@@ -30,7 +30,7 @@ from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.shapes import num_parameters
 from troth_client.model.weights import build, weight_views
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_client.train.evaluate import evaluate
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.assignment import SequenceOrder, next_cursor, rank_start
@@ -210,7 +210,7 @@ class Sweep:
         try:
             self._rounds(config, state, key, began + seconds)
             has_diverged = False
-        except NonFiniteError:
+        except NonFiniteGradientError:
             has_diverged = True
         found = {
             "key": key,

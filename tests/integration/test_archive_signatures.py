@@ -16,7 +16,7 @@ from support.stores import BUCKET, FIXTURES, aim_at
 
 from troth_attestation.header import HEADER_BYTES, SIGNATURE_BYTES
 from troth_audit.replay.findings import Grade, Rule
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_client.archive.book import Book
 from troth_client.archive.errors import FalseSignatureError
 from troth_client.archive.fetching import Fetching, has_false_signature
@@ -146,7 +146,7 @@ async def test_a_true_signature_replaces_a_false_one(past, tmp_path, members, vi
     assert (archivist.path / victim).read_bytes() == (past.path / victim).read_bytes()
     assert archivist.missing() == []
     assert len(archivist.events.named("signature_false")) == 1
-    assert audit_of(archivist.path).verdict is Verdict.GOOD
+    assert audit_of(archivist.path).conclusion is Conclusion.GOOD
     held = sum(one.stat().st_size for one in archivist.path.glob("*/*"))
     assert keeper.num_bytes == held, "nothing is counted twice"
 
@@ -177,8 +177,10 @@ async def test_without_a_true_one_the_audit_lacks_it_and_blames_nobody(
     assert found.rule is Rule.SIGNATURE
     assert found.round == ROUND
     assert found.participant == INDEX
-    assert report.verdict is Verdict.INCOMPLETE
-    assert audit_of(archivist.path, past.path).verdict is Verdict.GOOD, "another archive has it"
+    assert report.conclusion is Conclusion.INCOMPLETE
+    assert audit_of(archivist.path, past.path).conclusion is Conclusion.GOOD, (
+        "another archive has it"
+    )
 
 
 @pytest.fixture

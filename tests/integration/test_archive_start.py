@@ -56,7 +56,7 @@ def test_the_given_weights_are_archived_and_audited_from(past, cli):
     assert checked.whole["pieces"] == 1
     assert checked.whole["piece"] > 5
     found = cli.json("audit", "--archive", past.path)
-    assert found["verdict"] == "good"
+    assert found["conclusion"] == "good"
     assert found["counts"]["payloads"] == 2 * ROUNDS
 
 
@@ -100,4 +100,4 @@ def test_an_audit_without_the_given_weights_proves_nothing(past, tmp_path, cli):
     sorted((archive / "piece").iterdir())[0].unlink()
     done = cli("audit", "--archive", archive, "--json")
     assert done.code == 2
-    assert done.json["verdict"] != "good"
+    assert done.json["conclusion"] != "good"

@@ -18,7 +18,7 @@ from support.runs import AUDITED
 
 from troth_attestation.header import HEADER_BYTES, SIGNATURE_BYTES, decode
 from troth_audit.replay.findings import Grade, Rule
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_coordinator.chain.event_types_audits import OpeningsPosted
 from troth_coordinator.ledger.file import Ledger
 
@@ -163,7 +163,7 @@ def archive(past, tmp_path) -> Path:
 def test_the_clean_archive_passes_and_all_of_its_work_is_included(archive):
     report = audit_of(archive)
     assert report.findings == []
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
     assert report.counts["payloads"] == len(blobs(archive, "header"))
 
 
@@ -187,7 +187,7 @@ def test_forged_bytes_are_named(past, archive, name):
     assert found.participant == past.made.get((stored, victim.name), (None, None))[1]
     assert victim.name in found.expected
     assert found.found.partition(" in ")[0] != "", "the reason is named"
-    assert report.verdict is (Verdict.WRONG if is_proven else Verdict.INCOMPLETE)
+    assert report.conclusion is (Conclusion.WRONG if is_proven else Conclusion.INCOMPLETE)
 
 
 @pytest.mark.parametrize("kind", ["payload", "header", "config", "manifest"])
@@ -201,7 +201,7 @@ def test_bytes_that_nobody_has_are_missing_and_prove_nothing(past, archive, kind
     assert found.round == past.made.get((kind, victim.name), (None, None))[0]
     assert found.participant == past.made.get((kind, victim.name), (None, None))[1]
     assert found.expected == f"{kind} {victim.name}"
-    assert report.verdict is Verdict.INCOMPLETE
+    assert report.conclusion is Conclusion.INCOMPLETE
 
 
 def test_a_cut_signature_is_named_with_its_length(archive):
@@ -216,5 +216,5 @@ def test_a_second_source_mends_the_first(archive, past):
     dice = Random(SEED)
     for kind, forge in (("payload", flip), ("header", sign_as_another), ("header", cut)):
         forge(dice.choice(blobs(archive, kind)), dice)
-    assert audit_of(archive).verdict is Verdict.WRONG
-    assert audit_of(archive, past.folder).verdict is Verdict.GOOD
+    assert audit_of(archive).conclusion is Conclusion.WRONG
+    assert audit_of(archive, past.folder).conclusion is Conclusion.GOOD

@@ -11,7 +11,7 @@ from support.played_runs import PlayedRun
 from support.recordings import PLAN
 from support.runs import settings_of
 
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_audit.replay.series import Lines
 from troth_cli.workflows.audit import auditor_of
 from troth_cli.workflows.audit_inputs import Asked, gather
@@ -77,7 +77,7 @@ def sizes_at(folder: Path, *rounds: int) -> list[Counter[str]]:
                 sizes.append(held(auditor))
 
         auditor.replay.on_round = measure
-        assert auditor.audit(inputs.ledger.entries()).verdict is Verdict.GOOD
+        assert auditor.audit(inputs.ledger.entries()).conclusion is Conclusion.GOOD
     return sizes
 
 

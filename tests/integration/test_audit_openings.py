@@ -10,7 +10,7 @@ from support.forgeries import blobs
 from support.recordings import audit_of
 from support.runs import AUDITED
 
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_cli.view.audit_checks import checks_of
 
 
@@ -49,7 +49,7 @@ def test_opening_sets_that_nobody_keeps_are_not_said_to_pass(archive, cli):
     shutil.rmtree(archive / "openings")
     report = audit_of(archive)
     assert row(report) == f"0 not kept: {num}"
-    assert report.verdict is Verdict.GOOD  # an archive may keep them for some days only
+    assert report.conclusion is Conclusion.GOOD  # an archive may keep them for some days only
     shown = cli.ok("audit", "--archive", archive).out
     line = next(one for one in shown.splitlines() if one.split()[:2] == ["openings", "0"])
     assert line.split(maxsplit=2)[2].strip() == f"not kept: {num}"

@@ -18,7 +18,7 @@ from support.runs import AUDITED, FIVE, settings_of, start_members
 from troth_attestation.sketch import NUM_BUCKETS
 from troth_attestation.verdict import VerdictKind
 from troth_audit.replay.findings import Grade, Rule
-from troth_audit.replay.report import Report, Verdict
+from troth_audit.replay.report import Conclusion, Report
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit_inputs import Asked, gather
 from troth_cli.workflows.audit_replay import Plan
@@ -111,9 +111,9 @@ def wrong(report: Report) -> list[tuple[Rule, int | None]]:
 
 def test_a_committee_that_clears_work_that_was_not_done_is_found(recorded, data):
     """Its events, headers and roots are all as they should be: only a gradient tells."""
-    assert audit_of(recorded).verdict is Verdict.GOOD
+    assert audit_of(recorded).conclusion is Conclusion.GOOD
     report = audit_of(recorded, plan=plan_of(data))
-    assert report.verdict is Verdict.WRONG
+    assert report.conclusion is Conclusion.WRONG
     assert {rule for rule, _ in wrong(report)} == {Rule.WORK}
     assert {index for _, index in wrong(report)} == {CHEAT_INDEX}
     assert all("ended as cleared" in one.found for one in report.findings)
@@ -176,7 +176,7 @@ def test_open_tiles_that_are_missing_or_altered_are_named(archive, data, forge, 
 
 def test_without_data_the_audit_says_that_tokens_are_missing(archive):
     report = audit_of(archive, plan=Plan(num_threads=1, num_drawn=1))
-    assert report.verdict is Verdict.INCOMPLETE
+    assert report.conclusion is Conclusion.INCOMPLETE
     (found,) = report.findings
     assert found.rule is Rule.WORK
     assert found.expected == "the tokens of its sequences"
@@ -187,7 +187,7 @@ def test_without_memory_for_a_gradient_nothing_is_judged_and_the_audit_says_so(
 ):
     monkeypatch.setattr(replayed, "recompute", lambda *_: torch.empty(2**60))
     report = audit_of(recorded, plan=plan_of(data, 2))
-    assert report.verdict is Verdict.INCOMPLETE
+    assert report.conclusion is Conclusion.INCOMPLETE
     assert {one.expected for one in report.findings} == {"memory for its gradient"}
     assert report.counts["recomputed_audits"] == 0
 
@@ -262,5 +262,5 @@ def test_an_audit_that_is_asked_for_more_does_not_go_on_from_one_of_less(
     monkeypatch.setattr(audit_point, "REST_SECONDS", 0.0)
     monkeypatch.setattr(audit_point, "SHARE", 0)
     state = tmp_path / "state"
-    assert audit_of(archive, plan=plan_of(data, 0, state=state)).verdict is Verdict.GOOD
-    assert audit_of(archive, plan=plan_of(data, ALL, state=state)).verdict is Verdict.WRONG
+    assert audit_of(archive, plan=plan_of(data, 0, state=state)).conclusion is Conclusion.GOOD
+    assert audit_of(archive, plan=plan_of(data, ALL, state=state)).conclusion is Conclusion.WRONG

@@ -13,7 +13,7 @@ from support.recordings import audit_of, play, play_over_a_halt, point_of, put
 
 from troth_attestation.pieces import StateName, pieces_of
 from troth_audit.replay.findings import Grade
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit_replay import Plan
 from troth_cli.workflows.audit_survey import start_before
@@ -60,7 +60,7 @@ def test_a_killed_audit_goes_on_and_counts_everything_once(archive, tmp_path, la
     rounds: list[int] = []
     resumed = audit_of(archive, plan=plan, on_round=rounds.append)
     whole = audit_of(archive)
-    assert resumed.verdict is Verdict.GOOD
+    assert resumed.conclusion is Conclusion.GOOD
     assert resumed.counts == whole.counts
     assert resumed.rounds == whole.rounds
 
@@ -139,7 +139,7 @@ def test_a_folder_under_the_name_of_weights_costs_the_point_and_not_the_audit(ar
     (tmp_path / "state" / f"{root}.weights").mkdir(parents=True)
     (tmp_path / "state" / "mine.weights").mkdir()
     report = audit_of(archive, plan=plan)
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
     assert ["Is a directory" in one for one in warnings] == [True]
     assert (tmp_path / "state" / "mine.weights").is_dir()
 
@@ -194,12 +194,12 @@ def test_weights_of_a_checkpoint_come_piece_by_piece_and_earlier_payloads_are_no
     put_pieces(archive, tmp_path / "state", 2)
     early = audit_of(archive, plan=Plan(num_threads=1, end=2)).counts["payloads"]
     report = audit_of(archive, plan=Plan(num_threads=1, start=2, is_exact=True))
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
     assert report.counts["payloads"] == 2 * ROUNDS - early
     assert report.counts["applied_rounds"] == ROUNDS - 2
     flip(blobs(archive, "piece")[0], 0)
     broken = audit_of(archive, plan=Plan(num_threads=1, start=2, is_exact=True))
-    assert broken.verdict is Verdict.INCOMPLETE
+    assert broken.conclusion is Conclusion.INCOMPLETE
 
 
 def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebody_has(
@@ -212,7 +212,7 @@ def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebod
     put_pieces(archive, tmp_path / "state", 2)
     later = Plan(num_threads=1, start=5)
     report = audit_of(archive, plan=later)
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
     assert report.order is not None
     assert report.order.start == 2
     assert report.counts["applied_rounds"] == ROUNDS - 2
@@ -222,7 +222,7 @@ def test_rounds_are_replayed_from_the_newest_checkpoint_before_them_that_somebod
     assert mended == report.order
     flip(blobs(archive, "piece")[0], 0)
     from_genesis = audit_of(archive, plan=later)
-    assert from_genesis.verdict is Verdict.GOOD
+    assert from_genesis.conclusion is Conclusion.GOOD
     assert from_genesis.order is not None
     assert from_genesis.order.start == 0
     assert from_genesis.counts["applied_rounds"] == ROUNDS
@@ -277,7 +277,7 @@ def test_a_point_of_another_ledger_passes_nothing(archive, recorded, tmp_path):
     found = audit_of(archive, plan=plan)
     assert found.resumed_round == 4
     assert "another ledger" in " ".join(one.found for one in found.findings)
-    assert found.verdict is Verdict.INCOMPLETE
+    assert found.conclusion is Conclusion.INCOMPLETE
 
 
 def test_a_point_beyond_the_ledger_passes_nothing(archive, tmp_path):
@@ -287,7 +287,7 @@ def test_a_point_beyond_the_ledger_passes_nothing(archive, tmp_path):
     first_closes = [at for at, line in enumerate(kept) if b"RoundClosed" in line][:2]
     rewrite(archive, kept[: first_closes[-1] + 1])
     (archive / "chain.json").unlink()
-    assert audit_of(archive, plan=plan).verdict is Verdict.INCOMPLETE
+    assert audit_of(archive, plan=plan).conclusion is Conclusion.INCOMPLETE
 
 
 def test_counts_that_somebody_changed_are_not_taken(archive, tmp_path):
@@ -307,4 +307,4 @@ def test_a_window_that_the_run_never_reached_is_missing(archive):
     (found,) = report.findings
     assert found.grade is Grade.MISSING
     assert found.round == 1_000
-    assert report.verdict is Verdict.INCOMPLETE
+    assert report.conclusion is Conclusion.INCOMPLETE

@@ -15,7 +15,7 @@ from support.runs import FIVE, NO_AUDITS, start_members
 from troth_attestation import header as headers
 from troth_attestation.header import HEADER_BYTES
 from troth_audit.replay.findings import Grade, Rule
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_cli.plot.audit import page_data
 from troth_cli.plot.data import RoundRow, Slash, StakeLine
 from troth_cli.workflows.audit import audit
@@ -31,7 +31,7 @@ async def test_a_clean_run_passes(run_factory, data, tmp_path):
     await start_members(run, FIVE)
     await run.finish()
     report = audit_of(await record(run, data[0], tmp_path / "archive"))
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
     assert report.counts["applied_rounds"] == 6
     assert report.counts["payloads"] == 6 * len(FIVE)
 
@@ -51,7 +51,7 @@ async def test_a_run_whose_cheat_was_convicted_passes_and_its_picture_is_true(
     done = audit(inputs, PLAN, lambda _: None)
     assert len(books.convictions()) == 2
     assert done.report.findings == []
-    assert done.report.verdict is Verdict.GOOD
+    assert done.report.conclusion is Conclusion.GOOD
     shown = page_data(inputs.ledger.head, done)
     closes = [one for one in books.named("RoundClosed") if not one.flags & RoundFlag.ROOT_ONLY]
     assert participation(shown.rounds) == [of_close(one) for one in closes]
@@ -99,7 +99,7 @@ async def test_a_run_that_went_back_to_its_checkpoint_passes(run_factory, data, 
     assert halted > 4
     assert report.counts["void_rounds"] == 3
     assert report.findings == []
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
 
 
 @pytest.mark.long(reason="a whole run in which a payload is struck")

@@ -13,7 +13,7 @@ from support.forgeries import blobs, change_chain, lines, reforge, rewrite, swap
 from support.recordings import account_of, audit_of, play, put
 
 from troth_audit.replay.findings import Grade, Rule
-from troth_audit.replay.report import Verdict
+from troth_audit.replay.report import Conclusion
 from troth_client.run_files.fetch import parse_config
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.chain.event_types_rounds import (
@@ -177,13 +177,15 @@ FORGED = {
 def assert_named(folder: Path, grade: Grade, rule: Rule) -> None:
     report = audit_of(folder)
     assert rule in [one.rule for one in report.findings if one.grade is grade]
-    assert report.verdict is (Verdict.WRONG if grade is Grade.DISCREPANCY else Verdict.INCOMPLETE)
+    assert report.conclusion is (
+        Conclusion.WRONG if grade is Grade.DISCREPANCY else Conclusion.INCOMPLETE
+    )
 
 
 def test_the_clean_archive_passes(archive):
     report = audit_of(archive)
     assert report.findings == []
-    assert report.verdict is Verdict.GOOD
+    assert report.conclusion is Conclusion.GOOD
     assert report.counts["payloads"] == ROUNDS * len(NAMES)
 
 
@@ -207,7 +209,7 @@ def test_a_ledger_with_hashes_of_its_own_is_not_that_of_the_account(archive, nam
     report = audit_of(archive)
     wrong = [one for one in report.findings if one.grade is Grade.DISCREPANCY]
     places = {(one.rule, one.round, one.participant) for one in wrong}
-    assert report.verdict is Verdict.WRONG
+    assert report.conclusion is Conclusion.WRONG
     named = rule, FORGED_ROUND, participant
     assert named in places
     assert Rule.CHAIN_HASH in {one.rule for one in wrong}
@@ -223,7 +225,7 @@ def test_a_changed_account_is_named(archive, at):
 
     change_chain(archive, change)
     report = audit_of(archive)
-    assert report.verdict is Verdict.WRONG
+    assert report.conclusion is Conclusion.WRONG
     assert {one.rule for one in report.findings} <= {Rule.CHAIN_HASH, Rule.RUN_ACCOUNT}
 
 
@@ -261,7 +263,7 @@ def test_a_model_beyond_all_memory_leaves_the_weights_missing(archive):
     with_config(archive, "model", vocab_size=2**31 - 1, hidden_size=2**31 - 8)
     report = audit_of(archive)
     assert "memory" in " ".join(one.expected for one in report.findings)
-    assert report.verdict is not Verdict.GOOD
+    assert report.conclusion is not Conclusion.GOOD
 
 
 PLACES = {"rounds_per_epoch": (464, 4), "residual_rounds": (468, 4), "ring": (494, 2)}

@@ -20,7 +20,7 @@ from support.runs import NO_AUDITS, start_members
 
 from troth_audit.replay.account import Word
 from troth_audit.replay.findings import Grade, Rule
-from troth_audit.replay.report import Report, Verdict
+from troth_audit.replay.report import Conclusion, Report
 from troth_cli.errors import OtherRunError
 from troth_cli.workflows import audit_point
 from troth_cli.workflows.audit import audit
@@ -106,7 +106,7 @@ async def test_a_node_of_another_network_is_refused_with_the_way_around_it(
 
 def test_the_json_is_one_object(cli, recorded):
     found = cli.json("audit", "--archive", recorded)
-    assert found["verdict"] == "good"
+    assert found["conclusion"] == "good"
     assert found["counts"]["payloads"] == 2 * ROUNDS
     assert found["findings"] == []
 
@@ -194,7 +194,7 @@ def test_a_disk_that_is_full_for_the_state_keeps_no_result_back(
     with no_file_beyond(1024):
         done = cli("audit", "--archive", archive, "--state", tmp_path / "new", "--json")
     assert done.code == code
-    assert done.json["verdict"] == ("good" if is_true else "wrong")
+    assert done.json["conclusion"] == ("good" if is_true else "wrong")
     assert done.err.count("keeps no more of its state") == 1
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"lock"}
 
@@ -209,7 +209,7 @@ def test_two_audits_do_not_keep_their_state_in_one_folder(cli, recorded, tmp_pat
 
 def test_rounds_end_the_replay(cli, recorded):
     found = cli.json("audit", "--archive", recorded, "--rounds", "0:2")
-    assert found["verdict"] == "good"
+    assert found["conclusion"] == "good"
     assert found["counts"]["applied_rounds"] == 2
     assert found["counts"]["rounds"] == ROUNDS
 
@@ -246,22 +246,22 @@ async def test_a_node_proves_the_ledger_and_finds_a_forged_tail(run_factory, dat
     try:
         inputs = await asyncio.to_thread(gather, asked(None, folder))
         assert not inputs.is_offline
-        assert judged(inputs).verdict is Verdict.GOOD
+        assert judged(inputs).conclusion is Conclusion.GOOD
         disagreeing = _other_node(inputs)
         assert Rule.RUN_ACCOUNT in {one.rule for one in judged(disagreeing).findings}
-        assert judged(disagreeing).verdict is Verdict.WRONG
+        assert judged(disagreeing).conclusion is Conclusion.WRONG
         (folder / "ledger.jsonl").rename(tmp_path / "moved.jsonl")
         from_history = await asyncio.to_thread(gather, asked(None, folder))
-        assert judged(from_history).verdict is Verdict.GOOD
+        assert judged(from_history).conclusion is Conclusion.GOOD
         trying = replace(asked(None, folder), rpc=[NOWHERE, server.rpc_url])
         after_outage = await asyncio.to_thread(gather, trying)
         assert [one.partition(": ")[0] for one in after_outage.silent] == [NOWHERE]
-        assert judged(after_outage).verdict is Verdict.GOOD
+        assert judged(after_outage).conclusion is Conclusion.GOOD
         async with lying(run) as liar:
             trying = replace(trying, rpc=[liar, server.rpc_url])
             after_lie = await asyncio.to_thread(gather, trying)
         assert len(after_lie.words) == 2
-        assert judged(after_lie).verdict is Verdict.GOOD
+        assert judged(after_lie).conclusion is Conclusion.GOOD
         (tmp_path / "moved.jsonl").rename(folder / "ledger.jsonl")
         forged_tail(folder)
         found = judged(await asyncio.to_thread(gather, asked(None, folder)))
@@ -336,7 +336,7 @@ def test_bytes_come_from_a_store_and_a_lie_there_is_named(cli, archive, tmp_path
     for kind in ("header", "payload", "config", "manifest"):
         (archive / kind).rename(store / kind)
     sources = ("--archive", archive, "--archive", f"file://{store}")
-    assert cli.json("audit", *sources)["verdict"] == "good"
+    assert cli.json("audit", *sources)["conclusion"] == "good"
     flip(blobs(store, "payload")[0], 9)
     done = cli("audit", *sources, "--json")
     assert done.code == 1

@@ -129,12 +129,12 @@ def test_a_kept_chain_goes_on_after_kill_9(cli, tmp_path):
         assert found["value"] == 1_500_000_000
         assert request(again["rpc_url"], "getGenesisHash", []) == genesis
         error = cli.refused("localnet", "up", "--port", "0", "--ledger", ledger)
-        assert error["kind"] == "LedgerInUseError"
+        assert error["kind"] == "ChainInUseError"
         assert str(ledger) in error["expected"]
         up.send_signal(signal.SIGINT)
         assert up.wait(20) == 0
     error = cli.refused("localnet", "up", "--port", "0", "--slot-ms", "50", "--ledger", ledger)
-    assert error["kind"] == "LedgerMismatchError"
+    assert error["kind"] == "ChainMismatchError"
 
 
 def test_a_port_in_use_is_named(cli, reported):

@@ -89,7 +89,7 @@ def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(
 def assert_audited(cli, archive, num_rounds):
     """The archive alone proves the run, its convictions included, and one bit is found."""
     found = cli.json("audit", "--archive", archive)
-    assert found["verdict"] == "good", found
+    assert found["conclusion"] == "good", found
     assert found["counts"]["applied_rounds"] == num_rounds
     assert found["discrepancies"] == 0
     assert found["missing"] == 0

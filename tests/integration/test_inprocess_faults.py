@@ -52,7 +52,7 @@ async def test_a_gradient_with_nan_sends_nothing_and_the_run_goes_on(run_factory
     def gradient(batch):
         found = sick.here.work.inner.gradient(batch)
         if sick.here.state.replica.round == LIE_ROUND:
-            raise train_errors.NonFiniteError("a finite gradient", "nan", "")
+            raise train_errors.NonFiniteGradientError("a finite gradient", "nan", "")
         return found
 
     def propose(round_, found):

@@ -1,6 +1,6 @@
 """The result of an audit: counts, findings, and a few numbers of each round.
 
-Owns: the record, its verdict, and a bound on how many findings are kept.
+Owns: the record, its conclusion, and a bound on how many findings are kept.
 Never: prints.
 Next: `auditor.py`, which fills it; `troth_cli` shows it.
 """
@@ -18,7 +18,7 @@ MOST_FINDINGS = 1_000
 """Findings of one grade that are kept; the rest is counted. So no ledger fills the memory."""
 
 
-class Verdict(IntEnum):
+class Conclusion(IntEnum):
     """How an audit ended; the values are exit codes (protocol section 11)."""
 
     GOOD = 0
@@ -55,11 +55,11 @@ class Report:
     """An earlier process checked headers, payloads and weights before this round, as it says."""
 
     @property
-    def verdict(self) -> Verdict:
+    def conclusion(self) -> Conclusion:
         """The result in one word, as an exit code."""
         if self.num_findings[Grade.DISCREPANCY]:
-            return Verdict.WRONG
-        return Verdict.INCOMPLETE if self.num_findings[Grade.MISSING] else Verdict.GOOD
+            return Conclusion.WRONG
+        return Conclusion.INCOMPLETE if self.num_findings[Grade.MISSING] else Conclusion.GOOD
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Take in findings."""

@@ -178,7 +178,7 @@ def audit(options: AuditOptions, output: Output) -> None:
             done = work(inputs, plan, lambda done: report_progress(done + 1, num_rounds, ""))
     head, report = inputs.ledger.head, done.report
     output.result(audit_values(head, report), *audit_blocks(head, report))
-    code = int(report.verdict)
+    code = int(report.conclusion)
     if options.html is not None and not _write_page(options.html, head, done, output):
         code = code or AuditOptions.FAILED  # a proven discrepancy stays one
     raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""The report of an audit as one page: verdict, counts, findings, and the picture of the run.
+"""The report of an audit as one page: conclusion, counts, findings, and the picture of the run.
 
 Owns: the same numbers as `collect.py` makes of logs, from an audit; the page around them.
 Never: judges. Next: `page.py`, whose page this is.
@@ -12,7 +12,7 @@ from solders.pubkey import Pubkey
 from troth_cli.plot.data import PlotData, RoundRow, Slash, StakeLine
 from troth_cli.plot.draw import INLINE, svg_of
 from troth_cli.plot.page import page_of, table
-from troth_cli.view.audit import VERDICTS, sources_of
+from troth_cli.view.audit import CONCLUSIONS, sources_of
 from troth_cli.view.audit_checks import COLUMNS, rows_of
 from troth_cli.workflows.audit import Done
 from troth_client.telemetry.printable import one_line
@@ -30,7 +30,7 @@ def audit_page(head: LedgerHead, done: Done) -> str:
 
 def _lead(done: Done) -> Iterator[str]:
     report = done.report
-    yield f"<p><strong>{escape(VERDICTS[report.verdict])}</strong></p>\n"
+    yield f"<p><strong>{escape(CONCLUSIONS[report.conclusion])}</strong></p>\n"
     yield f"<p>Compared with {escape(one_line(sources_of(report)))}.</p>\n"
     yield table("What was checked.", COLUMNS, rows_of(report)) + "\n"
     if not report.findings:

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from troth_audit.replay.findings import Finding, Grade
-from troth_audit.replay.report import Report, Verdict
+from troth_audit.replay.report import Conclusion, Report
 from troth_cli.view.audit_checks import COLUMNS, checks_of, other_counts, rows_of
 from troth_cli.view.output import Facts, Grid, Json
 from troth_coordinator.ledger.file import LedgerHead
 
-VERDICTS: Final = {
-    Verdict.GOOD: "PASS: everything that was checked is as the protocol says.",
-    Verdict.WRONG: "FAIL: the discrepancies above are proven.",
-    Verdict.INCOMPLETE: "INCOMPLETE: nothing wrong was found, and not all could be checked.",
+CONCLUSIONS: Final = {
+    Conclusion.GOOD: "PASS: everything that was checked is as the protocol says.",
+    Conclusion.WRONG: "FAIL: the discrepancies above are proven.",
+    Conclusion.INCOMPLETE: "INCOMPLETE: nothing wrong was found, and not all could be checked.",
 }
 MOST_SHOWN: Final = 50
 """Findings that are printed for people; --json has all that were kept."""
@@ -27,7 +27,7 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
     return {
         "run": head.run,
         "program": head.program,
-        "verdict": report.verdict.name.lower(),
+        "conclusion": report.conclusion.name.lower(),
         "sources": list(report.sources),
         "is_offline": report.is_offline,
         "is_cut_short": report.is_cut_short,
@@ -47,7 +47,7 @@ def audit_values(head: LedgerHead, report: Report) -> dict[str, Json]:
 
 
 def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
-    """Return the report for people: counts, findings, verdict."""
+    """Return the report for people: counts, findings, conclusion."""
     rows: list[tuple[str, object]] = [("run", head.run), ("compared with", sources_of(report))]
     if report.order is not None and report.order.start:
         rows.append(("replayed from round", report.order.start))
@@ -73,7 +73,7 @@ def audit_blocks(head: LedgerHead, report: Report) -> list[Facts | Grid | str]:
         blocks.append(f"{num_left_out:,} further findings are left out here.")
     if report.is_cut_short:
         blocks.append("The audit ended there: nothing that comes later was checked.")
-    return [*blocks, VERDICTS[report.verdict]]
+    return [*blocks, CONCLUSIONS[report.conclusion]]
 
 
 def sources_of(report: Report) -> str:

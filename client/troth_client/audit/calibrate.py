@@ -26,7 +26,7 @@ from troth_client.audit.edges import Bench
 from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
 from troth_client.audit.ways import Way, fastest
 from troth_client.state.round_state import Sequences
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_coordinator.rules.config import RunConfig
 
 SKIPPED = (8, 4, 2)
@@ -119,7 +119,7 @@ class _Study:
     def _compute(self, way: Way, batch: Batch) -> Float32 | None:
         try:
             return way.coefficients(self._config, self._run.weights, batch)
-        except NonFiniteError:
+        except NonFiniteGradientError:
             return None
 
     def _measure(self, round_: int, turn: int, batch: Batch, trained: Float32 | None) -> None:

@@ -42,7 +42,7 @@ def recompute(
     """Return D(g), fp32 [T, 64, 64], of the sequences `batch` at w_r, after our own clip.
 
     `weights` are canonical names -> fp32, `batch` int64 [sequences, tokens + 1]. Raises
-    NonFiniteError, BatchShapeError, WeightNamesError, WeightShapeError.
+    NonFiniteGradientError, BatchShapeError, WeightNamesError, WeightShapeError.
     """
     return host_array(_coefficients(config, weights, batch, device))
 

@@ -21,7 +21,7 @@ from troth_client.data.errors import PieceMissingError
 from troth_client.model.device import CPU, Device
 from troth_client.runtime.memory import as_memory_error
 from troth_client.state.audited import AuditedWeights
-from troth_client.train.errors import NO_GRADIENT, NonFiniteError
+from troth_client.train.errors import NO_GRADIENT, NonFiniteGradientError
 from troth_coordinator.rules.config import RunConfig
 
 
@@ -68,5 +68,5 @@ class ReplayedGradients:
         try:
             with as_memory_error():
                 return recompute(self.config, self.weights.arrays(), batch, device)
-        except NonFiniteError:
+        except NonFiniteGradientError:
             return None

@@ -35,7 +35,7 @@ class WitnessWork(Protocol):
     def gradient(self, weights: Weights, batch: NDArray[int64]) -> Tiles:
         """Return our own D(g), fp32 [tiles, 64, 64], of a batch, int64 [sequences, T + 1].
 
-        It stays on its device. Raises NonFiniteError, as the two methods below.
+        It stays on its device. Raises NonFiniteGradientError, as the two methods below.
         """
         ...
 

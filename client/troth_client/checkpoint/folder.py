@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from troth_attestation.errors import ManifestError
+from troth_attestation.errors import CheckpointManifestError
 from troth_attestation.manifest import MAX_MANIFEST_BYTES, CheckpointManifest
 from troth_attestation.pieces import Piece, PieceList, piece_hash
 from troth_attestation.shards import Shard, shards_of
@@ -65,7 +65,7 @@ class CheckpointFolder:
             pieces = manifest.pieces(trainable_shapes)
         except OSError as error:
             raise _damaged(file, "the manifest of a checkpoint", error.strerror) from error
-        except ManifestError as error:
+        except CheckpointManifestError as error:
             raise _damaged(file, error.expected, error.found) from error
         for shard in shards_of(pieces.shapes):
             file = path / shard.file

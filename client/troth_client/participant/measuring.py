@@ -37,7 +37,7 @@ from troth_client.compression.known_answer import choose_path
 from troth_client.model.device import CPU, Device
 from troth_client.participant.errors import MachineTooSmallError
 from troth_client.runtime.memory import as_memory_error, first_line
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_client.train.memory import give_back
 from troth_coordinator.rules.config import RunConfig
 
@@ -111,7 +111,7 @@ def measure_machine(
 
     Unless this machine `is_juror`, that one takes one sequence at once, and so `jury_seconds`.
     Raises KnownAnswerError on a machine that cannot apply exactly, MachineTooSmallError where the
-    memory does not suffice, NonFiniteError.
+    memory does not suffice, NonFiniteGradientError.
     """
     path = choose_path(device.torch, k=config.demo.k)
     if not config.data.manifest_hash:
@@ -179,7 +179,9 @@ def _gradient(
         if len(times) == 2 or times[0] > REPEAT_SECONDS:
             break
     if not np.isfinite(found).all():
-        raise NonFiniteError("a finite gradient", "one that is not", "Check this machine's memory.")
+        raise NonFiniteGradientError(
+            "a finite gradient", "one that is not", "Check this machine's memory."
+        )
     return found, min(times)
 
 

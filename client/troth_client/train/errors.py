@@ -1,10 +1,10 @@
 """Errors of training, as one tree.
 
     TrainError
-    ├── BatchShapeError       a batch that the model cannot take
-    ├── NonFiniteError        a loss or a gradient that is not a number
-    └── RanksError            processes that should compute together do not meet
-        └── RanksLostError    one of them ended, or does not answer in time
+    ├── BatchShapeError          a batch that the model cannot take
+    ├── NonFiniteGradientError   a loss or a gradient that is not a number
+    └── RanksError               processes that should compute together do not meet
+        └── RanksLostError       one of them ended, or does not answer in time
 
 Owns: the classes, and which errors say that a batch has no gradient.
 Next: step.py and ranks.py raise them.
@@ -24,7 +24,7 @@ class BatchShapeError(TrainError):
     """Tokens of the wrong shape, dtype or range for this model."""
 
 
-class NonFiniteError(TrainError):
+class NonFiniteGradientError(TrainError):
     """The loss or the gradient is infinite or not a number; nothing of it may be sent."""
 
 
@@ -36,5 +36,5 @@ class RanksLostError(RanksError):
     """A rank that others wait for has ended or hangs."""
 
 
-NO_GRADIENT: Final = (NonFiniteError, BatchShapeError, ShardTokenError)
+NO_GRADIENT: Final = (NonFiniteGradientError, BatchShapeError, ShardTokenError)
 """The weights, or the data that the run's creator named, give no gradient: to anybody."""

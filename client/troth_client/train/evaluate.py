@@ -21,7 +21,7 @@ def evaluate(
     """Mean loss in micro-nats per token over `batch`, int64 [sequences, T + 1].
 
     `microbatch_sequences` is the config's number; the device may have one of its own.
-    Raises BatchShapeError, NonFiniteError.
+    Raises BatchShapeError, NonFiniteGradientError.
     """
     tokens = as_tokens(model, batch, device)
     total = torch.zeros((), dtype=torch.float32, device=device.torch)

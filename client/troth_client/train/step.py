@@ -19,7 +19,7 @@ from torch import Tensor
 from troth_client.model.device import CPU, Device
 from troth_client.model.llama import Llama
 from troth_client.model.weights import trainable_parameters
-from troth_client.train.errors import BatchShapeError, NonFiniteError
+from troth_client.train.errors import BatchShapeError, NonFiniteGradientError
 from troth_client.train.passes import Pass, Sums, eager_pass
 
 MICRO = 10**6
@@ -55,7 +55,7 @@ def gradient(  # the six things that a gradient depends on
     Microbatches are taken in the order of the batch and summed in fp32; a last one may be smaller.
     `microbatch_sequences` is the config's number; the device may have one of its own.
     The global norm is clipped to `clip_micro` / 10^6. Pure: the model is not changed.
-    Raises BatchShapeError; NonFiniteError when the loss or the gradient is not finite.
+    Raises BatchShapeError; NonFiniteGradientError when the loss or the gradient is not finite.
     """
     tokens = as_tokens(model, batch, device)
     parts = torch.split(tokens, device.at_once(microbatch_sequences))
@@ -82,7 +82,7 @@ def summed(
 def clipped(model: Llama, sums: Sums, clip_micro: int) -> Gradient:
     """Return the gradient of a payload from the sums of its batch, which are changed in place.
 
-    Raises NonFiniteError.
+    Raises NonFiniteGradientError.
     """
     total = list(sums.gradients)
     norm = clip(total, clip_micro)
@@ -98,7 +98,7 @@ def predictions(batch: NDArray[np.int64]) -> int:
 def clip(gradients: list[Tensor], clip_micro: int) -> float:
     """Scale the gradients in place to a global norm of at most `clip_micro` / 10^6.
 
-    Returns the norm before. Raises NonFiniteError.
+    Returns the norm before. Raises NonFiniteGradientError.
     """
     norm = norm_of(gradients)
     limit = clip_micro / MICRO
@@ -110,13 +110,13 @@ def clip(gradients: list[Tensor], clip_micro: int) -> float:
 def norm_of(gradients: Sequence[Tensor]) -> float:
     """Return the global norm of fp32 tensors: of blocks, whose norms are summed in fp64.
 
-    Devices sum in different orders, and must clip alike. Raises NonFiniteError.
+    Devices sum in different orders, and must clip alike. Raises NonFiniteGradientError.
     """
     blocks = [block for one in gradients for block in torch.split(one.reshape(-1), _NORM_BLOCK)]
     norms = torch.stack(torch._foreach_norm(blocks)).cpu().double()
     norm = float(torch.linalg.vector_norm(norms))
     if not np.isfinite(norm):
-        raise NonFiniteError(
+        raise NonFiniteGradientError(
             "a finite gradient",
             f"a global norm of {norm}",
             "Nothing is sent this round; if it happens again, lower the learning rate of the run.",
@@ -125,10 +125,10 @@ def norm_of(gradients: Sequence[Tensor]) -> float:
 
 
 def micro_nats(loss: Tensor) -> int:
-    """Express a loss in nats as a whole number of micro-nats. Raises NonFiniteError."""
+    """Express a loss in nats as a whole number of micro-nats. Raises NonFiniteGradientError."""
     value = float(loss)
     if not abs(value) * MICRO < MAX_HEADER_LOSS:  # nor NaN
-        raise NonFiniteError(
+        raise NonFiniteGradientError(
             "a finite loss",
             f"{value}",
             "Check that the weights are those of the state root; lower the run's learning rate.",

@@ -26,7 +26,7 @@ from troth_client.model.llama import Llama
 from troth_client.model.weights import weight_views
 from troth_client.runtime.memory import as_memory_error, first_line
 from troth_client.train.compiled import CompiledPass
-from troth_client.train.errors import NonFiniteError, RanksError
+from troth_client.train.errors import NonFiniteGradientError, RanksError
 from troth_client.train.learner import OneDevice
 from troth_client.train.passes import Sums
 from troth_client.train.place import Place
@@ -145,8 +145,8 @@ class Leader:
         """Return the clipped gradient of a batch, int64 [sequences, T + 1], as `Learner` says.
 
         Computes with the others; alone where one is lost or fails. Its tensors are fp32, on the
-        model's device. Raises BatchShapeError, NonFiniteError, and MemoryError where ours does not
-        suffice.
+        model's device. Raises BatchShapeError, NonFiniteGradientError, and MemoryError where ours
+        does not suffice.
         """
         found: Sums | MemoryError | None = None
         if self._ranks is not None:
@@ -192,7 +192,7 @@ class Leader:
         words = ranks.told(word_of(found))
         if isinstance(found, MemoryError):
             return found
-        if isinstance(found, NonFiniteError) or any(words):
+        if isinstance(found, NonFiniteGradientError) or any(words):
             self._report(FAILED, explained(words))
             return None
         return added_up(ranks, found)
@@ -296,7 +296,7 @@ def share_of(
     model: Llama,
     work: tuple[Tensor, TrainSection],
     device: Device,
-) -> Sums | MemoryError | NonFiniteError:
+) -> Sums | MemoryError | NonFiniteGradientError:
     """Return the sums of this rank's sequences, divided by the predictions of the whole batch.
 
     `work` is that batch, int64 tokens [sequences, T + 1] on the device, and its settings. The sums
@@ -314,11 +314,11 @@ def share_of(
             norm_of(found.gradients)
             micro_nats(found.loss)
             return found
-    except (MemoryError, NonFiniteError) as error:
+    except (MemoryError, NonFiniteGradientError) as error:
         return error
 
 
-def word_of(found: Sums | MemoryError | NonFiniteError) -> int:
+def word_of(found: Sums | MemoryError | NonFiniteGradientError) -> int:
     """Return what a rank says to the others about its share."""
     if isinstance(found, Sums):
         return DONE

@@ -17,7 +17,7 @@ from troth_localnet.blocks import SLOTS_PER_EPOCH, Block
 from troth_localnet.congestion import recent_prices
 from troth_localnet.fees import priority_fee, signature_fee
 from troth_localnet.history import LandedTransaction
-from troth_localnet.jsonrpc import BLOCK_NOT_AVAILABLE, SLOT_SKIPPED, RpcError
+from troth_localnet.jsonrpc import BLOCK_NOT_AVAILABLE, SLOT_SKIPPED, JsonRpcError
 from troth_localnet.message import MAX_TRANSACTION_BYTES
 from troth_localnet.methods.context import Node, NodeMethod
 from troth_localnet.methods.params import (
@@ -206,12 +206,12 @@ def _block(node: Node, slot: int) -> Block:
     if block is not None:
         return block
     if slot > node.chain.slot:
-        raise RpcError(BLOCK_NOT_AVAILABLE, f"Block not available for slot {slot}")
+        raise JsonRpcError(BLOCK_NOT_AVAILABLE, f"Block not available for slot {slot}")
     first = blocks.first_kept_slot
     if slot < first:
         found = f"Block {slot} cleaned up, does not exist on node. First available block: {first}"
-        raise RpcError(_BLOCK_CLEANED_UP, found)
-    raise RpcError(
+        raise JsonRpcError(_BLOCK_CLEANED_UP, found)
+    raise JsonRpcError(
         SLOT_SKIPPED, f"Slot {slot} was skipped, or missing due to ledger jump to recent snapshot"
     )
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
-from troth_localnet.jsonrpc import MIN_CONTEXT_SLOT, RpcError
+from troth_localnet.jsonrpc import MIN_CONTEXT_SLOT, JsonRpcError
 from troth_localnet.methods.params import Config, Params
 from troth_localnet.svm import Chain
 from troth_localnet.values import Json
@@ -36,7 +36,7 @@ class Node:
         """Refuse a request for a slot that we have not reached."""
         wanted, slot = config.min_context_slot, self.chain.slot
         if wanted is not None and wanted > slot:
-            raise RpcError(
+            raise JsonRpcError(
                 MIN_CONTEXT_SLOT, "Minimum context slot has not been reached", {"contextSlot": slot}
             )
 
@@ -46,4 +46,4 @@ class Node:
 
 
 NodeMethod = Callable[[Node, Params], Json]
-"""One JSON-RPC method; RpcError refuses."""
+"""One JSON-RPC method; JsonRpcError refuses."""

@@ -19,7 +19,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 
 from troth_coordinator.chain import base58
-from troth_localnet.jsonrpc import INVALID_PARAMS, RpcError
+from troth_localnet.jsonrpc import INVALID_PARAMS, JsonRpcError
 from troth_localnet.values import Json
 
 MAX_U64: Final = 2**64 - 1
@@ -207,6 +207,6 @@ def parse_signature(text: str) -> Signature:
         raise refusal(f"{text[:128]!r} is no signature: {error}") from error
 
 
-def refusal(what: str) -> RpcError:
+def refusal(what: str) -> JsonRpcError:
     """Make an invalid-params error."""
-    return RpcError(INVALID_PARAMS, f"Invalid params: {what}")
+    return JsonRpcError(INVALID_PARAMS, f"Invalid params: {what}")

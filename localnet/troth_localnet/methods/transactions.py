@@ -28,7 +28,7 @@ from troth_localnet.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     PREFLIGHT_FAILURE,
-    RpcError,
+    JsonRpcError,
 )
 from troth_localnet.message import MAX_TRANSACTION_BYTES, TableLookupError, decode_transaction
 from troth_localnet.methods.context import Node, NodeMethod
@@ -152,7 +152,7 @@ def request_airdrop(node: Node, params: Params) -> Json:
     try:
         return str(node.chain.airdrop(address, lamports))
     except AirdropRefusedError as error:
-        raise RpcError(INTERNAL_ERROR, f"Airdrop refused: {error}") from error
+        raise JsonRpcError(INTERNAL_ERROR, f"Airdrop refused: {error}") from error
 
 
 def get_signature_statuses(node: Node, params: Params) -> Json:
@@ -221,8 +221,8 @@ def _raw_transaction(params: Params, encoding: str) -> bytes:
     raise refusal(f"unsupported encoding: {encoding[:64]}. Supported encodings: base58, base64")
 
 
-def _preflight_error(outcome: Outcome) -> RpcError:
-    return RpcError(
+def _preflight_error(outcome: Outcome) -> JsonRpcError:
+    return JsonRpcError(
         PREFLIGHT_FAILURE,
         f"Transaction simulation failed: {failure_text(outcome.error)}",
         _simulation_json(outcome),
@@ -247,7 +247,7 @@ def _simulated_accounts_json(
     if wanted is None:
         return None
     if wanted.encoding not in (None, "base64", "jsonParsed"):
-        raise RpcError(INVALID_PARAMS, "Invalid params: base58 encoding not supported here")
+        raise JsonRpcError(INVALID_PARAMS, "Invalid params: base58 encoding not supported here")
     addresses = [parse_pubkey(text) for text in wanted.addresses]
     if outcome.error is not None:
         return [None] * len(addresses)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import states
 
-from troth_attestation.errors import ManifestError
+from troth_attestation.errors import CheckpointManifestError
 from troth_attestation.manifest import MAX_MANIFEST_BYTES, CheckpointManifest
 from troth_client.model.shapes import trainable_shapes
 from troth_coordinator.rules.hashing import H
@@ -59,7 +59,7 @@ NO_MANIFESTS = {
 
 @pytest.mark.parametrize("what", NO_MANIFESTS)
 def test_what_is_no_manifest_is_refused(what):
-    with pytest.raises(ManifestError, match="nothing of it was used"):
+    with pytest.raises(CheckpointManifestError, match="nothing of it was used"):
         judged(NO_MANIFESTS[what])
 
 
@@ -67,7 +67,7 @@ def test_a_manifest_that_is_too_long_is_not_parsed(monkeypatch):
     assert MAX_MANIFEST_BYTES == 2**28
     monkeypatch.setattr("troth_attestation.manifest.MAX_MANIFEST_BYTES", len(DATA))
     assert judged(DATA) == STATE.pieces
-    with pytest.raises(ManifestError, match=f"at most {len(DATA)} bytes"):
+    with pytest.raises(CheckpointManifestError, match=f"at most {len(DATA)} bytes"):
         judged(DATA + b" ")
 
 
@@ -148,7 +148,7 @@ REFUSED = {
 def test_a_manifest_of_anything_else_is_refused_without_memory_for_it(what):
     data = changed(REFUSED[what])
     tracemalloc.start()
-    with pytest.raises(ManifestError):
+    with pytest.raises(CheckpointManifestError):
         judged(data)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -156,10 +156,10 @@ def test_a_manifest_of_anything_else_is_refused_without_memory_for_it(what):
 
 
 def test_a_refusal_names_the_field_and_quotes_little():
-    with pytest.raises(ManifestError, match=r"tensors\.0\.pieces\.1") as found:
+    with pytest.raises(CheckpointManifestError, match=r"tensors\.0\.pieces\.1") as found:
         judged(changed(first(pieces=[HASH, "z" * 100_000])))
     assert len(str(found.value)) < 500
-    with pytest.raises(ManifestError, match="same ones, not once or unsorted"):
+    with pytest.raises(CheckpointManifestError, match="same ones, not once or unsorted"):
         judged(changed(REFUSED["unsorted"]))
 
 
@@ -172,6 +172,6 @@ def test_one_changed_byte_gives_the_same_pieces_or_a_refusal(data):
     other[at] ^= data.draw(st.integers(1, 255))
     try:
         found = judged(bytes(other))
-    except ManifestError:
+    except CheckpointManifestError:
         return
     assert found == STATE.pieces

@@ -9,7 +9,7 @@ from support.seated import EARLY, LATE, WITNESS, begin, ready, shown
 
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_client.data.errors import ShardTokenError
-from troth_client.train.errors import BatchShapeError, NonFiniteError
+from troth_client.train.errors import BatchShapeError, NonFiniteGradientError
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def test_a_gradient_that_is_not_finite_is_none(driver, which):
     found = []
 
     def broken(*_, **__):
-        raise NonFiniteError("a finite gradient", "inf", "")
+        raise NonFiniteGradientError("a finite gradient", "inf", "")
 
     def judge(_evidence, own):
         found.append(own.tiles if which == "first" else own.again())

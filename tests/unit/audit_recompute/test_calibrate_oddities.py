@@ -15,7 +15,7 @@ from troth_client.audit.calibrate import Plan, calibrate
 from troth_client.audit.thresholds import in_the_way, propose_all, propose_for
 from troth_client.audit.ways import Way, ways_here
 from troth_client.model.device import CPU
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_coordinator.rules.config import JudgeSection
 
 PLAN = Plan(rounds=2, every=1, draws=1, trainers=2)
@@ -54,7 +54,7 @@ class Infinite(Way):
     """A way whose gradient is never finite."""
 
     def coefficients(self, config, weights, batch):
-        raise NonFiniteError("a finite gradient", "inf", "")
+        raise NonFiniteGradientError("a finite gradient", "inf", "")
 
 
 def made(name, device=CPU, **fields):

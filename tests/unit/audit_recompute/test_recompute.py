@@ -34,7 +34,7 @@ from troth_client.audit.recompute import (
 from troth_client.audit.witness import HonestWitnessWork
 from troth_client.compression.codec import payload_root
 from troth_client.model.device import CPU, choose_device
-from troth_client.train.errors import BatchShapeError, NonFiniteError
+from troth_client.train.errors import BatchShapeError, NonFiniteGradientError
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_the_weights_handed_in_are_not_changed():
 def test_a_gradient_that_is_not_finite_is_refused_by_name():
     broken = weights()
     broken["model.norm.weight"] = np.full_like(broken["model.norm.weight"], np.inf)
-    with pytest.raises(NonFiniteError):
+    with pytest.raises(NonFiniteGradientError):
         recompute(CONFIG, broken, BATCH)
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from troth_localnet.jsonrpc import MAX_BATCH, RpcError, handle
+from troth_localnet.jsonrpc import MAX_BATCH, JsonRpcError, handle
 
 
 def echo(params):
@@ -26,7 +26,7 @@ def interrupt(_params):
 
 
 def refuse(_params):
-    raise RpcError(-32_602, "no", {"why": 1})
+    raise JsonRpcError(-32_602, "no", {"why": 1})
 
 
 METHODS = {"echo": echo, "boom": boom, "panic": panic, "interrupt": interrupt, "refuse": refuse}

@@ -12,7 +12,7 @@ from support.localnet import SOL, Wallet, memo, pay, put_table, signed_v0
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.layouts import program_layout
-from troth_localnet.errors import LedgerDamagedError, LedgerInUseError, LedgerMismatchError
+from troth_localnet.errors import ChainDamagedError, ChainInUseError, ChainMismatchError
 from troth_localnet.ledger import FILE_NAME, Ledger
 from troth_localnet.svm import Chain, ChainConfig
 
@@ -147,7 +147,7 @@ def test_a_ledger_of_something_else_is_refused_and_left_alone(reopen, config, im
     image = artifacts.program_image()
     before = known(reopen(images={PROGRAM: image}))
     images = dict.fromkeys(images, image)
-    with pytest.raises(LedgerMismatchError, match=what) as caught:
+    with pytest.raises(ChainMismatchError, match=what) as caught:
         reopen(config, images)
     assert str(reopen.file) in caught.value.expected
     assert known(reopen(images={PROGRAM: image})) == before
@@ -156,20 +156,20 @@ def test_a_ledger_of_something_else_is_refused_and_left_alone(reopen, config, im
 def test_a_ledger_of_another_version_is_refused(reopen):
     reopen()
     reopen.change("UPDATE settings SET value = '7' WHERE name = 'version'")
-    with pytest.raises(LedgerMismatchError, match="version 7"):
+    with pytest.raises(ChainMismatchError, match="version 7"):
         reopen()
 
 
 def test_two_processes_do_not_share_a_ledger(reopen):
     reopen()
-    with pytest.raises(LedgerInUseError, match=FILE_NAME):
+    with pytest.raises(ChainInUseError, match=FILE_NAME):
         Ledger.open(reopen.folder, CONFIG, {})
 
 
 def test_a_file_that_is_no_ledger_is_named_and_left_alone(reopen):
     reopen.folder.mkdir()
     reopen.file.write_bytes(b"no ledger at all" * 1_000)
-    with pytest.raises(LedgerDamagedError, match=FILE_NAME):
+    with pytest.raises(ChainDamagedError, match=FILE_NAME):
         reopen()
     assert reopen.file.read_bytes() == b"no ledger at all" * 1_000
 
@@ -184,7 +184,7 @@ def test_an_empty_file_is_a_new_ledger(reopen):
 def test_a_changed_account_is_named(reopen):
     address = Wallet(reopen()).pubkey
     reopen.change("UPDATE accounts SET state = zeroblob(49) WHERE address = ?", bytes(address))
-    with pytest.raises(LedgerDamagedError, match=str(address)):
+    with pytest.raises(ChainDamagedError, match=str(address)):
         reopen()
 
 
@@ -195,7 +195,7 @@ def test_a_file_that_lost_its_end_is_named(reopen):
     size = reopen.file.stat().st_size
     with reopen.file.open("r+b") as stream:
         stream.truncate(size // 2)
-    with pytest.raises(LedgerDamagedError, match=FILE_NAME):
+    with pytest.raises(ChainDamagedError, match=FILE_NAME):
         reopen()
 
 

@@ -9,7 +9,7 @@ from support.views import network, run_view
 from troth_client.participant import validating
 from troth_client.participant.validating import HeldOut
 from troth_client.telemetry.events import EventList
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_coordinator.rules.phase import Phase
 
 EVERY = 4
@@ -118,7 +118,7 @@ async def test_a_loss_that_is_no_number_is_said_and_the_next_round_is_measured()
     validation = started(machine)
 
     def diverged(_round):
-        raise NonFiniteError("a finite loss", "nan", "Look at the learning rate.")
+        raise NonFiniteGradientError("a finite loss", "nan", "Look at the learning rate.")
 
     machine.result = diverged
     await machine.see(validation, 4)

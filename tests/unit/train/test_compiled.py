@@ -17,7 +17,7 @@ from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.events import EventList
 from troth_client.train import compiled
 from troth_client.train.compiled import CompiledPass
-from troth_client.train.errors import NonFiniteError
+from troth_client.train.errors import NonFiniteGradientError
 from troth_client.train.learner import DEFAULT, OneDevice, microbatches
 from troth_client.train.passes import eager_pass
 from troth_coordinator.rules.view import Role
@@ -190,11 +190,11 @@ def test_weights_that_are_not_finite_end_a_round_and_not_the_compiled_pass(model
     learner = OneDevice(one_pass)
     damaged = weights()
     next(iter(damaged.values())).flat[0] = value
-    with pytest.raises(NonFiniteError):
+    with pytest.raises(NonFiniteGradientError):
         learner.gradient(build(CONFIG.model, damaged), BATCH, CONFIG.train, CPU)
     assert one_pass.works
     gradient(learner, model)
-    with pytest.raises(NonFiniteError):
+    with pytest.raises(NonFiniteGradientError):
         learner.gradient(build(CONFIG.model, damaged), BATCH, CONFIG.train, CPU)
     assert one_pass.works
     assert reasons == []

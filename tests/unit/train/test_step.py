@@ -18,7 +18,7 @@ from troth_client.model.device import CPU, Device, choose_device, in_precision, 
 from troth_client.model.init import initial_weights
 from troth_client.model.shapes import HEAD, trainable_shapes
 from troth_client.model.weights import build, trainable_parameters, weight_views
-from troth_client.train.errors import BatchShapeError, NonFiniteError
+from troth_client.train.errors import BatchShapeError, NonFiniteGradientError
 from troth_client.train.evaluate import evaluate
 from troth_client.train.passes import differentiated, eager_pass, summed_loss
 from troth_client.train.step import gradient, micro_nats, norm_of
@@ -156,12 +156,12 @@ def test_a_batch_that_does_not_fit_is_refused(model, bad, message):
 
 def test_nothing_that_is_not_finite_comes_out(model, batch):
     weight_views(model)[HEAD][5, 3] = float("nan")
-    with pytest.raises(NonFiniteError, match="finite"):
+    with pytest.raises(NonFiniteGradientError, match="finite"):
         gradient(model, batch, 2, NO_CLIP)
-    with pytest.raises(NonFiniteError, match="loss"):
+    with pytest.raises(NonFiniteGradientError, match="loss"):
         evaluate(model, batch)
     weight_views(model)[HEAD][5, 3] = float("inf")
-    with pytest.raises(NonFiniteError):
+    with pytest.raises(NonFiniteGradientError):
         gradient(model, batch, 2, NO_CLIP)
 
 
@@ -169,7 +169,7 @@ def test_a_loss_that_no_header_holds_is_refused():
     """Its field is an i64."""
     assert micro_nats(torch.tensor(2.0**43)) == 2**43 * 10**6
     for loss in (1e13, 2e13):
-        with pytest.raises(NonFiniteError, match="loss"):
+        with pytest.raises(NonFiniteGradientError, match="loss"):
             micro_nats(torch.tensor(loss))
 
 

@@ -25,7 +25,7 @@ from troth_attestation.verdict import VerdictKind
 from troth_client.audit.recompute import num_threads
 from troth_client.model.device import CPU
 from troth_client.model.weights import build, weight_views
-from troth_client.train.errors import NonFiniteError, RanksError
+from troth_client.train.errors import NonFiniteGradientError, RanksError
 from troth_client.train.learner import DEFAULT, OneDevice
 from troth_client.train.passes import eager_pass
 from troth_client.train.ranks import Ranks
@@ -299,7 +299,7 @@ def test_a_gradient_that_is_not_finite_costs_no_rank(model, port):
         good = norm.clone()
         for value in (float("nan"), 1e30):
             norm.fill_(value)
-            with pytest.raises(NonFiniteError):
+            with pytest.raises(NonFiniteGradientError):
                 of(leader, model)
         norm.copy_(good)
         told.clear()
