@@ -5,7 +5,7 @@ Never: counts lamports (`slashing.py` does) or looks at evidence.
 Next: `slashing.py` for the cost of the outcomes.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -29,7 +29,7 @@ DECIDED = {
 RIGHT = {
     CaseOutcome.CONVICTED: (VerdictKind.MISMATCH,),
     CaseOutcome.ACQUITTED: (VerdictKind.OK,),
-    CaseOutcome.NO_OPENINGS: (VerdictKind.UNAVAILABLE,),
+    CaseOutcome.NO_OPENINGS: (VerdictKind.MISMATCH, VerdictKind.UNAVAILABLE),
     CaseOutcome.NOT_PROVEN: (VerdictKind.OK, VerdictKind.MISMATCH, VerdictKind.INCONCLUSIVE),
     CaseOutcome.EXCLUDED: (),
 }
@@ -84,8 +84,10 @@ class Panel:
         `num_available` is the number of seats that the target can have, 3 to 7. If three seats say
         ok and their sketches agree, the payload is cleared. Anything else extends to five seats.
         Then at least three equal verdicts decide, more than of any other and without those of
-        outvoted sketches. Undecided, it extends once more. Raises ReportError for a number of
-        reports that is neither the first three, nor the first five, nor all.
+        outvoted sketches. Undecided, it extends once more. Where all have judged, mismatch and
+        unavailable count together: serving a part of the seats brings the work before a jury.
+        Raises ReportError for a number of reports that is neither the first three, nor the first
+        five, nor all.
         """
         num, second = len(self.reports), min(SECOND_SEATS, num_available)
         _check_count(num, num_available)
@@ -94,7 +96,7 @@ class Panel:
         decided = self._decided() if num >= second else None
         if decided is not None:
             return decided
-        return AuditOutcome.EXTEND if num < num_available else AuditOutcome.UNPROVEN
+        return AuditOutcome.EXTEND if num < num_available else self._decided_together()
 
     def paid_seats(self) -> frozenset[int]:
         """Return the seats that earn the witness fee.
@@ -148,12 +150,21 @@ class Panel:
 
     def _decided(self) -> AuditOutcome | None:
         """Return the outcome that at least three want, and more than want any other."""
-        counts = {kind: len(self._saying(kind) - self.outvoted) for kind in VerdictKind}
+        kind = self._leading({kind: self._saying(kind) for kind in VerdictKind})
+        return None if kind is None else DECIDED.get(kind)
+
+    def _decided_together(self) -> AuditOutcome:
+        """Return the same with mismatch and unavailable as one side."""
+        sides = {kind: self._saying(kind) for kind in VerdictKind}
+        sides[VerdictKind.UNAVAILABLE] |= sides.pop(VerdictKind.MISMATCH)
+        is_starved = self._leading(sides) == VerdictKind.UNAVAILABLE
+        return AuditOutcome.UNAVAILABLE if is_starved else AuditOutcome.UNPROVEN
+
+    def _leading(self, sides: Mapping[VerdictKind, frozenset[int]]) -> VerdictKind | None:
+        counts = {kind: len(places - self.outvoted) for kind, places in sides.items()}
         most = max(counts.values())
         leading = [kind for kind, count in counts.items() if count == most]
-        if most < QUORUM or len(leading) > 1:
-            return None
-        return DECIDED.get(leading[0])
+        return leading[0] if most >= QUORUM and len(leading) == 1 else None
 
     def _saying(self, kind: VerdictKind) -> frozenset[int]:
         return frozenset(n for n, report in enumerate(self.reports) if report.kind == kind)

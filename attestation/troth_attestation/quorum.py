@@ -31,8 +31,8 @@ class AuditOutcome(IntEnum):
 class CaseOutcome(IntEnum):
     """The decision of a jury.
 
-    EXCLUDED: too few people to decide anything. NO_OPENINGS: the target served no openings, so its
-    work cannot be judged.
+    EXCLUDED: too few people to decide anything. NO_OPENINGS: the target did not serve its openings
+    to all that must judge its work.
     """
 
     CONVICTED = 1
@@ -56,20 +56,21 @@ def case_outcome(votes: Sequence[VerdictKind | None], *, is_work: bool) -> CaseO
     """Return the decision of a jury; a vote of None is a juror who did not reveal.
 
     `votes` has one entry per juror, so that silence counts against every side. A decision needs
-    ceil(2m/3) equal votes: mismatch convicts, ok acquits. In a case of work, unavailable finds a
-    refusal of openings. In the exact cases (payload, root, possession) mismatch stands for "the
-    fault is there", ok for "it is not", and nobody owes the evidence.
+    ceil(2m/3) equal votes: mismatch convicts, ok acquits. In a case of work, as many that say
+    mismatch or unavailable find a refusal of openings. Else serving a part of the jury would cost
+    less than serving nobody. In the exact cases (payload, root, possession) mismatch stands for
+    "the fault is there", ok for "it is not", and nobody owes the evidence.
     """
     num_members = len(votes)
     if num_members > JURY_SEATS:
         raise ReportError("jury", f"at most {JURY_SEATS}", num_members, "draw it again")
     if num_members < FIRST_SEATS:
         return CaseOutcome.EXCLUDED
-    needed = -(-2 * num_members // 3)
-    if votes.count(VerdictKind.MISMATCH) >= needed:
+    needed, num_mismatch = -(-2 * num_members // 3), votes.count(VerdictKind.MISMATCH)
+    if num_mismatch >= needed:
         return CaseOutcome.CONVICTED
     if votes.count(VerdictKind.OK) >= needed:
         return CaseOutcome.ACQUITTED
-    if is_work and votes.count(VerdictKind.UNAVAILABLE) >= needed:
+    if is_work and num_mismatch + votes.count(VerdictKind.UNAVAILABLE) >= needed:
         return CaseOutcome.NO_OPENINGS
     return CaseOutcome.NOT_PROVEN

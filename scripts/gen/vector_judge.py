@@ -82,7 +82,11 @@ def outcome(reports: list[Report], available: int, factor: int) -> int | None:
         rivals = [counted.count(other) for other in range(1, 5) if other != kind]
         if counted.count(kind) >= 3 and counted.count(kind) > max(rivals):
             return decision
-    return EXTEND if len(reports) < available else UNPROVEN
+    if len(reports) < available:
+        return EXTEND
+    accusing = sum(counted.count(kind) for kind in (MISMATCH, UNAVAILABLE))
+    is_starved = accusing >= 3 and accusing > max(counted.count(OK), counted.count(INCONCLUSIVE))
+    return UNSERVED if is_starved else UNPROVEN
 
 
 def paid(reports: list[Report], factor: int) -> list[int]:
@@ -103,7 +107,7 @@ def paid(reports: list[Report], factor: int) -> list[int]:
 
 def paid_jurors(reports: list[Report], case: int, factor: int, is_work: bool) -> list[int]:
     """Return which jurors earn the fee, had these reports been votes."""
-    right = {CONVICTED: [MISMATCH], ACQUITTED: [OK], REFUSED: [UNAVAILABLE]}
+    right = {CONVICTED: [MISMATCH], ACQUITTED: [OK], REFUSED: [UNAVAILABLE, MISMATCH]}
     right |= {NOT_PROVEN: [OK, MISMATCH] + [INCONCLUSIVE] * is_work}
     agreed = [n for n, (_, kind, _) in enumerate(reports) if kind in right.get(case, [])]
     diligent = paid(reports, factor)
@@ -162,10 +166,10 @@ def case_outcome(s: Stream) -> Cases:
             votes = votes if number < 12 else [usual] * (size - silent) + [0] * silent
             votes = votes[:size]
             for is_work in (False, True):
-                named = {MISMATCH: CONVICTED, OK: ACQUITTED}
-                named |= {UNAVAILABLE: REFUSED} if is_work else {}
-                share = {kind: Fraction(votes.count(kind), max(1, size)) for kind in named}
-                decided = [named[kind] for kind in named if share[kind] >= Fraction(2, 3)]
+                named = {(MISMATCH,): CONVICTED, (OK,): ACQUITTED}
+                named |= {(UNAVAILABLE, MISMATCH): REFUSED} if is_work else {}
+                share = {side: sum(map(votes.count, side)) for side in named}
+                decided = [named[side] for side in named if 3 * share[side] >= 2 * size]
                 out = decided[0] if decided else NOT_PROVEN
                 yield {"votes": votes, "is_work": is_work}, out if size >= 3 else EXCLUDED
 

@@ -2,7 +2,14 @@
 
 import pytest
 from support.fields import assert_fields
-from support.program.audits import LAZY, MISMATCH, OK, UNAVAILABLE, AuditDriver, openings_of
+from support.program.audits import (
+    INCONCLUSIVE,
+    LAZY,
+    MISMATCH,
+    OK,
+    AuditDriver,
+    openings_of,
+)
 from support.program.chain import NO_INDEX
 from support.program.losses import fined_lamports
 from support.program.rounds import root_of
@@ -137,9 +144,9 @@ def test_three_mismatches_accuse_and_freeze_the_target() -> None:
 def test_without_a_majority_the_reward_is_undone() -> None:
     driver = AuditDriver.started()
     pool = driver.run.reward_pool
-    settled = driver.judge(0, 3, [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE]).event("AuditSettled")
+    settled = driver.judge(0, 3, [OK, MISMATCH, OK, MISMATCH, INCONCLUSIVE]).event("AuditSettled")
     assert_fields(settled, outcome=AuditOutcome.UNPROVEN, reward_undone=1_000)
-    assert settled.paid.bit_count() == 4, "unavailable earns nothing here"
+    assert settled.paid.bit_count() == 4, "doubt of one earns nothing"
     assert driver.run.reward_pool == pool + 1_000 - 4 * FEE
     entry = driver.entries[3]
     assert_fields(entry, "once says nothing yet", included_since_strike=1, strikes=0)
@@ -154,7 +161,7 @@ def test_the_third_unproven_audit_within_a_hundred_rounds_is_a_strike() -> None:
     for round_ in range(3):
         driver.play(1)
         driver.draw(round_)
-        said = [OK, MISMATCH, OK, MISMATCH, UNAVAILABLE]
+        said = [OK, MISMATCH, OK, MISMATCH, INCONCLUSIVE]
         strikes.append(driver.judge(round_, 3, said).event("AuditSettled").is_strike)
         served.append(driver.entries[3].included_since_strike)
     assert strikes == [False, False, True]

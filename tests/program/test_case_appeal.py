@@ -2,16 +2,17 @@
 
 import pytest
 from support.fields import assert_fields
-from support.program.audits import MISMATCH, OK
+from support.program.audits import MISMATCH, OK, UNAVAILABLE
 from support.program.cases import PAYLOAD, POSSESSION, STAKE, CaseDriver
 from support.program.recounted import findings_of
 
 from troth_attestation.quorum import CaseOutcome
+from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.case_instructions import NO_SUBJECT
 from troth_coordinator.rules.audit_view import AuditFlag, AuditView
-from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.ids import NONE, Lamports
 from troth_coordinator.rules.view import Status
 
 ALL_MISMATCH = [MISMATCH] * 5
@@ -168,6 +169,25 @@ def test_convictions_beyond_the_cap_wait_for_the_next_epoch() -> None:
     assert driver.run.epoch == 1
     assert driver.settle_case(third).event("CaseSettled").outcome == CaseOutcome.CONVICTED
     assert driver.run.convicted == (0b100, 0, 0, 0)
+
+
+@pytest.mark.parametrize("said", [MISMATCH, UNAVAILABLE])
+def test_no_stake_leaves_while_the_cap_postpones_a_conviction(said: VerdictKind) -> None:
+    """Seats that were served nothing freeze nobody; the votes of their jury do."""
+    slow = {"commit_slots": 3_000, "vesting_slots": 14_000, "unbond_slots": 14_000}
+    driver = CaseDriver.started(5, seat_load=15, openings_slots=900, **slow)
+    driver.judge(0, 1, [MISMATCH] * 4)
+    driver.decide(driver.case(0, 1), MISMATCH, people=[1])
+    driver.judge(0, 2, [said] * 3 + [MISMATCH])
+    assert driver.entries[2].frozen == (said == MISMATCH)
+    voted = driver.vote_all(driver.case(0, 2), MISMATCH)
+    waiting = driver.settle_case_instruction(voted, people=[2])
+    assert driver.refused(waiting, driver.cranker) == "SlashCapReached"
+    driver.leave(2)
+    driver.chain.advance(driver.params.unbond_slots + 1)
+    owner = driver.owners[2]
+    taken = life.withdraw_stake(driver.at, owner.pubkey(), Lamports(0))
+    assert driver.refused(taken, owner) == "Frozen"
 
 
 def test_the_second_conviction_takes_everything_and_bars_for_good() -> None:

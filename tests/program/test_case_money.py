@@ -18,7 +18,7 @@ from support.program.cases import (
 from support.program.losses import fined_lamports
 from support.program.rounds import key
 
-from troth_attestation.quorum import CaseOutcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.rules.audit_view import AuditKind, AuditStage
 from troth_coordinator.rules.phase import Phase
@@ -307,6 +307,36 @@ def test_two_thirds_must_have_asked_in_vain_and_silence_is_on_no_side() -> None:
     assert settled.paid == 0, "without a majority, to have asked in vain earns nothing"
     fined = [event.index for event in landed.events if event.name == "Penalised"]
     assert fined == [juror.index for juror in seated.jurors[3:]], "for silence, and nobody else"
+
+
+@pytest.mark.parametrize("is_bonded", [True, False])
+def test_serving_a_part_of_the_jury_is_no_cheaper_than_serving_nobody(is_bonded: bool) -> None:
+    """Three of seven are served late, and see the forgery; four have said unavailable by then."""
+    driver = CaseDriver.started(12)
+    if is_bonded:
+        driver.judge(0, 3, [OK] * 3)
+        driver.challenge(driver.outsider("challenger"), 0, 3, WORK)
+    else:
+        driver.judge(0, 3, [UNAVAILABLE] * 3 + [OK] * 2)
+    seated = driver.seat_jury(driver.case(0, 3))
+    num_blind = len(seated.jurors) - 3
+    driver.take_votes(seated, [MISMATCH] * 3 + [UNAVAILABLE] * num_blind)
+    landed = driver.settle_case(driver.case(0, 3))
+    settled = landed.event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.NO_OPENINGS, fault=5, stake=0)
+    assert settled.paid == sum(1 << juror.index for juror in seated.jurors), "both have found it"
+    assert fined_lamports(landed.event("Penalised")) == 12 * REWARD
+    assert driver.entries[3].openings_step == 1
+
+
+def test_serving_a_part_of_the_seats_brings_the_work_before_a_jury() -> None:
+    """One seat of a partner made it undecided, which costs one reward."""
+    driver = CaseDriver.started(12)
+    said = [OK, MISMATCH, UNAVAILABLE, MISMATCH, UNAVAILABLE, MISMATCH, UNAVAILABLE]
+    undone = driver.judge(0, 3, said).event("AuditSettled")
+    assert_fields(undone, outcome=AuditOutcome.UNAVAILABLE, reward_undone=0)
+    settled = driver.decide(driver.case(0, 3), MISMATCH, people=[3]).event("CaseSettled")
+    assert_fields(settled, outcome=CaseOutcome.CONVICTED, stake=STAKE // 2)
 
 
 @pytest.mark.parametrize(("kind", "subject"), [(PAYLOAD, NO_SUBJECT), (POSSESSION, 4)])

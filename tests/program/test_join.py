@@ -173,6 +173,45 @@ def test_an_index_is_reused_after_ring_rounds_once_its_rewards_have_vested():
     assert driver.chain.accounts.balance(former.pubkey()) == before + earned - 5_000
 
 
+def stay_away(driver, index):
+    """Two rounds without an act of this member: it is inactive."""
+    for _ in range(2):
+        driver.commit_all([one for one in driver.trainers() if one != index])
+        driver.attest_all([one for one in driver.members() if one != index])
+        driver.close()
+        driver.chain.advance()
+
+
+def test_what_rewards_bring_along_of_the_past_is_known_at_the_return():
+    """The program moves the whole record with rewards; nothing of it is remembered, or told."""
+    slow = {**SLOW_ROUNDS, "max_rounds": 200, "checkpoint_every": 100, "min_members": 2, "ring": 6}
+    driver = RoundDriver(5, **slow)
+    driver.start()
+    driver.play(4)
+    stay_away(driver, 3)
+    assert driver.entries[3].status == Status.INACTIVE
+    since, owner = driver.entries[3].inactive_round, driver.owners[3]
+    driver.leave(3)
+    let_vest(driver)
+    while driver.run.round < driver.entries[3].left_round + 6:
+        driver.play()
+    friend = newcomer(driver)
+    landed = driver.send(join(driver, friend, terms(3), owner), friend)
+    assert landed.names() == ["RewardsMoved", "ParticipantJoined"]
+    assert participant(driver, owner).record.inactive_round == since
+    session = newcomer(driver, "again")
+    driver.owners.append(owner)
+    driver.sessions.append(session)
+    driver.roles.append(3)
+    driver.send(join(driver, owner, terms(5, session=session.pubkey())), owner)
+    driver.post_ready(5)
+    driver.play()
+    driver.activate(5)
+    driver.play()
+    stay_away(driver, 5)
+    assert driver.entries[5].return_round > driver.run.round, "the second time in its life"
+
+
 def test_whoever_left_may_come_back_once_its_rewards_have_vested():
     driver = RoundDriver(4, max_rounds=200, checkpoint_every=100, **SLOW_ROUNDS)
     driver.start()

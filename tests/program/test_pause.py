@@ -1,6 +1,7 @@
 """Pauses within their budget, resuming, and parameters that change at an epoch boundary."""
 
 import dataclasses
+from typing import Any
 
 from support.fields import assert_fields
 from support.program.rounds import RoundDriver, root_of
@@ -13,7 +14,7 @@ from troth_coordinator.rules.view import RunFlag
 BUDGET = 300
 
 
-def driver_of(num: int = 4, **changes: int) -> RoundDriver:
+def driver_of(num: int = 4, **changes: Any) -> RoundDriver:
     return RoundDriver(num, max_pause_slots=BUDGET, **changes)
 
 
@@ -24,6 +25,47 @@ def pause(driver: RoundDriver):
 def resume(driver: RoundDriver, by=None):
     signer = (by or driver.authority).pubkey()
     return make.resume_run(driver.at, signer, driver.run.round)
+
+
+def play_void(driver: RoundDriver) -> None:
+    """A round in which half vote for another root: it is void, and nobody is absent."""
+    driver.freeze_old_seed()
+    for index in range(4):
+        driver.commit(index, None if index < 2 else b"x" * 32)
+    driver.advance_phase()
+    driver.attest_all()
+    driver.run_out()
+    driver.chain.advance(driver.run.params.close_grace_slots + 1)
+    driver.close_void()
+
+
+def test_a_pause_that_was_requested_lapses_where_the_run_halts():
+    driver = driver_of(vesting_slots=9_000, unbond_slots=9_000)
+    driver.start()
+    play_void(driver)
+    play_void(driver)
+    driver.send(pause(driver), driver.authority)
+    play_void(driver)
+    assert driver.run.phase == Phase.HALTED and not driver.run.flags
+    driver.chain.advance(driver.run.params.halt_slots + 1)
+    driver.advance_phase()
+    driver.start()
+    assert driver.run.phase == Phase.COMMIT
+
+
+def test_a_pause_comes_first_where_no_trainer_is_left():
+    driver = driver_of(3, roles=(1, 2, 2), vesting_slots=9_000, unbond_slots=9_000)
+    driver.start()
+    for is_last in (False, True):
+        driver.run_out()
+        driver.advance_phase()
+        if is_last:
+            driver.send(pause(driver), driver.authority)
+        driver.run_out()
+        driver.close()
+    assert driver.run.phase == Phase.PAUSED
+    driver.send(resume(driver), driver.authority)
+    assert driver.run.phase == Phase.HALTED
 
 
 def test_between_rounds_a_pause_stops_the_clock_at_once():

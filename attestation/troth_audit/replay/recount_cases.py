@@ -225,6 +225,15 @@ def decide(audit: AuditBook, clock: int) -> CaseOutcome:
     is_claim = audit.has(AuditFlag.BONDED | AuditFlag.UNAVAILABLE)
     if audit.case_seed == ZERO_DIGEST or (is_claim and not audit.jurors):
         return CaseOutcome.NOT_PROVEN
+    return _counted(audit)
+
+
+def is_lost(audit: AuditBook) -> bool:
+    """Whether the votes shown so far convict the target: that freezes it in any case."""
+    return _counted(audit) == CaseOutcome.CONVICTED
+
+
+def _counted(audit: AuditBook) -> CaseOutcome:
     votes = [juror.kind for juror in audit.jurors]
     return case_outcome(votes, is_work=audit.kind == AuditKind.WORK)
 

@@ -5,10 +5,13 @@ Never: sees lamports that somebody sent to the vault unasked; leftovers may hold
 Next: `recount_money.py` for the places of lamports.
 """
 
+from dataclasses import replace
+
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
+from troth_audit.replay.recount_cases import is_lost
 from troth_audit.replay.recount_members import end_probations
 from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import AuditBook, Books, Entry, Record, less
@@ -156,8 +159,12 @@ def rewards_moved(books: Books, event: of_life.RewardsMoved) -> Script:
     money.release(books, entry, event.slot)
     fields = {"owner": entry.owner, "lamports": entry.claimable}
     yield Expected(of_life.RewardsMoved, Rule.VAULT, fields)
-    books.owner(entry.owner).claimable += entry.claimable
+    owner = books.owner(entry.owner)
+    owner.claimable += entry.claimable
     entry.claimable = 0
+    if entry.past != Record():
+        # The record comes along, also where nothing of it is remembered.
+        owner.record = replace(entry.past)
 
 
 def topped_up(books: Books, event: of_life.StakeToppedUp) -> Script:
@@ -234,7 +241,7 @@ def _require_unfrozen(books: Books, owner: bytes) -> None:
     """Raise MisfitError while an accusation or an escrow is open against an owner."""
     for audit in books.audits.values():
         is_open = AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED
-        freezes = is_open and not audit.has(AuditFlag.UNAVAILABLE)
+        freezes = is_open and (not audit.has(AuditFlag.UNAVAILABLE) or is_lost(audit))
         if audit.owner == owner and (freezes or audit.case_outcome == 1):
             raise MisfitError(Rule.VAULT, "nothing paid out under an accusation", "a payment")
 

@@ -147,6 +147,8 @@ class Phases:
             self._enter(event.phase, event.slot, windows.get(Phase(event.phase)))
         if event.phase == Phase.FINISHED:
             self.finished = event.slot
+        if event.phase == Phase.HALTED:
+            self.is_pause_requested = False
         fields = {"round": books.round, "ends_slot": self.end}
         yield from Expected(of_rounds.PhaseStarted, Rule.PHASE, fields).compare(event)
 
@@ -217,7 +219,8 @@ class Phases:
     @_check.register
     def _(self, event: of_life.RunPaused) -> Iterator[Finding]:
         resumes = self.phase
-        if self.step is Step.OPENS and self.is_pause_requested and not self._must_halt():
+        is_void = self.books.void_streak >= VOID_ROUNDS_TO_HALT
+        if self.step is Step.OPENS and self.is_pause_requested and not is_void:
             resumes = Phase.COMMIT
         elif self.step is not None or self.phase not in _PAUSED_AT_ONCE:
             yield _misplaced(event, self._here)

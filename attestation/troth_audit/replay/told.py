@@ -7,7 +7,6 @@ Next: the checks beside this file, which compare it with what else is known.
 A check takes `(told, event)` before `told.take(event)`: then `told` is what the program saw.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from typing import Final
@@ -40,12 +39,12 @@ class Member:
 class RoundTold:
     """One round as its events told it so far.
 
-    `members` are those at its open, by index, with the keys that were in force.
-    `included` is that of the close, without what was struck since.
+    `members` are those at its open, by index. Each has the key that it commits with, or the one at
+    the open. `included` is that of the close, without what was struck since.
     """
 
     opened: of_rounds.RoundOpened
-    members: Mapping[int, Member]
+    members: dict[int, Member]
     commits: dict[int, of_rounds.PayloadCommitted] = field(default_factory=dict)
     attests: dict[int, of_rounds.Attested] = field(default_factory=dict)
     closed: of_rounds.RoundClosed | None = None
@@ -58,6 +57,11 @@ class RoundTold:
     def number(self) -> int:
         """Its number; the root-only step has that of the round that would have opened."""
         return self.opened.round
+
+    def rekey(self, index: int, session: bytes) -> None:
+        """Note a key that is in force at once, as of somebody who was jailed in this round."""
+        if index in self.members and index not in self.commits:
+            self.members[index] = replace(self.members[index], session=session)
 
 
 @dataclass(slots=True)
@@ -126,8 +130,10 @@ class Told:
             return
         if event.at_next_open:
             self.members[event.index] = replace(member, next_session=key)
-        else:
-            self.members[event.index] = replace(member, session=key, next_session=None)
+            return
+        self.members[event.index] = replace(member, session=key, next_session=None)
+        if self.newest is not None:
+            self.newest.rekey(event.index, key)
 
     @_take.register
     def _(self, event: of_rounds.MembershipChanged) -> None:

@@ -21,6 +21,7 @@ from solders.transaction import Transaction
 
 from support.program.ledger import Ledger
 from troth_attestation.quorum import CaseOutcome
+from troth_attestation.verdict import VerdictKind
 from troth_coordinator import artifacts
 from troth_coordinator.chain.accounts import AccountReader
 from troth_coordinator.chain.addresses import RunAddresses
@@ -278,11 +279,17 @@ def _plain(found: solders.account.Account) -> Account:
 
 
 def _freezes(audit: AuditView) -> bool:
-    """Whether an accusation is under way, or its escrow waits; one of serving nothing is free."""
-    is_open = AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED
-    return (
-        is_open and not audit.flags & AuditFlag.UNAVAILABLE
-    ) or audit.case_outcome == CaseOutcome.CONVICTED
+    """Whether an accusation is under way, or its escrow waits.
+
+    One of serving nothing freezes once two thirds of a jury have shown votes that convict.
+    """
+    if audit.case_outcome == CaseOutcome.CONVICTED:
+        return True
+    if not AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED:
+        return False
+    votes = [juror.verdict for juror in audit.jurors]
+    convicts = 3 * votes.count(VerdictKind.MISMATCH) >= 2 * len(votes) >= 6
+    return convicts or not audit.flags & AuditFlag.UNAVAILABLE
 
 
 def _named(audit: AuditView) -> list[int]:

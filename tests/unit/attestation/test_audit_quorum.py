@@ -100,7 +100,26 @@ def test_every_five_verdicts_have_at_most_one_majority():
         reports = [HIDDEN if kind is None else Report(True, kind) for kind in kinds]
         majority = [kind for kind in VerdictKind if kinds.count(kind) >= 3]
         expected = {OK: 1, MISMATCH: 3, UNAVAILABLE: 7, INCONCLUSIVE: 5}
-        assert outcome(reports, 5) == (expected[majority[0]] if majority else 5)
+        is_starved = kinds.count(MISMATCH) + kinds.count(UNAVAILABLE) >= 3
+        undecided = AuditOutcome.UNAVAILABLE if is_starved else AuditOutcome.UNPROVEN
+        assert outcome(reports, 5) == (expected[majority[0]] if majority else undecided)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "decided"),
+    [
+        ([MISMATCH, UNAVAILABLE] * 2 + [OK, MISMATCH, UNAVAILABLE], AuditOutcome.UNAVAILABLE),
+        ([MISMATCH] * 2 + [UNAVAILABLE] + [OK] * 2 + [INCONCLUSIVE] * 2, AuditOutcome.UNAVAILABLE),
+        ([MISMATCH] * 2 + [UNAVAILABLE] + [OK] * 3 + [INCONCLUSIVE], AuditOutcome.CLEARED),
+        ([MISMATCH, UNAVAILABLE] + [OK] * 2 + [INCONCLUSIVE] * 3, AuditOutcome.UNPROVEN),
+        ([MISMATCH, UNAVAILABLE, INCONCLUSIVE, OK, None, None, None], AuditOutcome.UNPROVEN),
+    ],
+)
+def test_who_serves_a_part_of_the_seats_has_a_jury_judge_its_work(kinds, decided):
+    reports = [HIDDEN if kind is None else Report(True, kind) for kind in kinds]
+    assert outcome(reports, 7) == decided
+    if decided == AuditOutcome.UNAVAILABLE:
+        assert outcome(reports[:5], 7) == AuditOutcome.EXTEND, "two more seats judge before"
 
 
 @pytest.mark.parametrize(("given_", "seats"), [(2, 5), (4, 5), (6, 7), (8, 8), (3, 2), (5, 4)])
@@ -279,7 +298,7 @@ def test_a_verdict_explains_itself_with_its_numbers():
         (CaseOutcome.CONVICTED, True, {0}),
         (CaseOutcome.CONVICTED, False, {0, 1}),
         (CaseOutcome.ACQUITTED, True, {2, 3}),
-        (CaseOutcome.NO_OPENINGS, True, {4}),
+        (CaseOutcome.NO_OPENINGS, True, {0, 4}),
         (CaseOutcome.NOT_PROVEN, True, {0, 2, 3}),
         (CaseOutcome.NOT_PROVEN, False, {0, 1, 2, 3}),
         (CaseOutcome.EXCLUDED, True, set()),

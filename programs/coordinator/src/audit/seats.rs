@@ -7,8 +7,9 @@ use anchor_lang::prelude::*;
 
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
-use crate::rules::panel::{Panel, Report};
+use crate::rules::panel::Panel;
 use crate::rules::quorum::AuditOutcome;
+use crate::rules::sketch::Report;
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, Params, Seat, Stage};
 

@@ -164,7 +164,8 @@ impl AuditContext<'_, '_> {
             }),
             Some(AuditOutcome::Unproven) => self.leave_unproven(round),
             Some(AuditOutcome::Accused) => {
-                self.accuse_target()?;
+                self.roster.entry_mut(self.audit.target)?.freeze()?;
+                self.note_accused();
                 Ok(Undone::default())
             }
             Some(AuditOutcome::Unavailable) => {
@@ -175,16 +176,11 @@ impl AuditContext<'_, '_> {
         }
     }
 
-    /// Freezes the target, and counts it for the breaker if the seed drew the audit.
-    pub fn accuse_target(&mut self) -> Result<()> {
-        let target = self.audit.target;
-        let entry = self.roster.entry_mut(target)?;
-        entry.frozen = entry.frozen.saturating_add(1);
-        entry.invariant()?;
+    /// Counts the target for the breaker if the seed drew the audit.
+    pub fn note_accused(&mut self) {
         if !self.audit.has_flag(AUDIT_REQUESTED) {
-            breaker::note_accused(self.run, target);
+            breaker::note_accused(self.run, self.audit.target);
         }
-        Ok(())
     }
 
     /// No reward for that round. From the second time within a hundred rounds the target is sampled

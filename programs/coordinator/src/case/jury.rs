@@ -13,11 +13,11 @@ use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, JuryDrawn};
 use crate::math::add;
 use crate::rules::bitmap::{bit, with_bits};
 use crate::rules::hashing::Digest;
-use crate::rules::panel::{Panel, Report};
+use crate::rules::panel::Panel;
 use crate::rules::quorum::{case_outcome, CaseOutcome};
 use crate::rules::sampling::{case_seed, jury};
 use crate::rules::seeds::{first_at_or_after, Lookup};
-use crate::rules::sketch::{is_zero, proves, Sketch};
+use crate::rules::sketch::{is_zero, proves, Report, Sketch};
 use crate::rules::verdict::Verdict;
 use crate::state::{Audit, AuditKind, Entry, Juror, Params, Roster, Stage, Status};
 
@@ -219,12 +219,24 @@ impl Audit {
         if self.case_seed == [0; 32] || is_word {
             return Ok(CaseOutcome::NotProven);
         }
+        Ok(self.counted())
+    }
+
+    /// Whether votes shown so far convict a target that seats called unavailable, which nothing has
+    /// frozen until then. More votes do not change that.
+    #[must_use]
+    pub fn is_lost_to_the_jury(&self) -> bool {
+        self.has_flag(AUDIT_UNAVAILABLE) && self.counted() == CaseOutcome::Convicted
+    }
+
+    /// The decision that the votes shown so far give.
+    fn counted(&self) -> CaseOutcome {
         let mut votes = [None; NUM_JURORS];
         for (vote, juror) in votes.iter_mut().zip(self.jury()) {
             *vote = Verdict::from_number(juror.verdict);
         }
         let votes = votes.get(..self.jury().len()).unwrap_or_default();
-        Ok(case_outcome(votes, self.kind == AuditKind::Work as u8))
+        case_outcome(votes, self.kind == AuditKind::Work as u8)
     }
 }
 

@@ -115,9 +115,7 @@ impl AuditOpener<'_, '_> {
     /// Freezes the target and names the challenger, if it takes part, so that neither index goes
     /// to somebody else. Returns the challenger's index, or 65535.
     fn note_parties(&mut self, target: u16, challenger: &Pubkey) -> Result<u16> {
-        let entry = self.roster.entry_mut(target)?;
-        entry.frozen = entry.frozen.saturating_add(1);
-        entry.invariant()?;
+        self.roster.entry_mut(target)?.freeze()?;
         // One that has left judges too. An owner that came back has two entries: the present one.
         let theirs = self.roster.entries.iter_mut().zip(0..);
         let theirs = theirs.filter(|(entry, _)| entry.owner == *challenger);

@@ -91,8 +91,9 @@ impl AuditContext<'_, '_> {
         let decided = decided.unwrap_or(NONE);
         let is_further = entry.is_convicted(kind, self.audit.round);
         if self.audit.has_flag(AUDIT_UNAVAILABLE) {
-            // Serving nothing freezes and counts only now that a jury has convicted.
-            self.accuse_target()?;
+            // Serving nothing counts only now that a jury has convicted. Its votes have frozen
+            // the target already.
+            self.note_accused();
         }
         let (fault, reward_undone) = if is_further {
             (fault_of(kind), self.hold_reward(kind, round)?)

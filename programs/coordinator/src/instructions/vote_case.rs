@@ -96,8 +96,17 @@ fn reveal(accounts: &JudgeInAudit, journal: &mut Journal, args: &VoteCaseArgs) -
         sketch: &args.sketch,
         commitment: statement.vote_hash(audit.kind, &hashed, &args.salt),
     };
+    let was_lost = audit.is_lost_to_the_jury();
     audit.reveal_vote(args.index, &shown, clock)?;
     audit.invariant()?;
+    if audit.is_lost_to_the_jury() && !was_lost {
+        // The cap may postpone the conviction; the stake must not leave meanwhile.
+        accounts
+            .roster
+            .load_mut()?
+            .entry_mut(audit.target)?
+            .freeze()?;
+    }
     let event = JurorVoteRevealed {
         run: accounts.run.key(),
         sequence: run.event_sequence,

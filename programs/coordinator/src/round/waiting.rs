@@ -8,7 +8,9 @@ use anchor_lang::prelude::*;
 use super::open::{turn_over, Leavers};
 use super::RoundContext;
 use crate::audit::probation::Ended;
-use crate::constants::{NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE, RUN_LAST_WARMUP};
+use crate::constants::{
+    NONE, ROLE_TRAINER, ROUND_COMMIT_RAN_TO_DEADLINE, RUN_LAST_WARMUP, RUN_PAUSE_REQUESTED,
+};
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
 use crate::rules::bitmap::{count, with_bits};
@@ -177,6 +179,8 @@ impl RoundContext<'_> {
 /// Stops the run after too many void rounds, or because no trainer is left to vote.
 pub fn halt(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -> Result<()> {
     run.base_round = NONE;
+    // The close at which a requested pause would begin is this one; a halted run cannot pause.
+    run.flags &= !RUN_PAUSE_REQUESTED;
     run.enter(Phase::Halted, slot, Some(run.params.halt_slots))?;
     announce(run, journal, key, slot)
 }

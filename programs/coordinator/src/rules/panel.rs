@@ -5,40 +5,16 @@
 //! Next: `slashing` for what the outcomes cost.
 
 use super::quorum::{AuditOutcome, CaseOutcome, SeatFault};
-use super::sketch::{differ, is_zero, Sketch};
+use super::sketch::{differ, Report};
 use super::verdict::Verdict;
 use crate::constants::{FIRST_SEATS, NUM_SEATS, SECOND_SEATS};
 
 /// Equal verdicts that decide an audit, where no other verdict has as many.
-const QUORUM: usize = 3;
+const QUORUM: u32 = 3;
 /// The bit of each place.
 const PLACES: [u8; NUM_SEATS] = [1, 2, 4, 8, 16, 32, 64];
 /// The first three places.
 const FIRST_PLACES: u8 = 0b111;
-
-/// The report of a judge; verdict and sketch only once they are revealed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Report<'a> {
-    /// Whether it committed a verdict.
-    pub has_committed: bool,
-    /// The revealed verdict.
-    pub verdict: Option<Verdict>,
-    /// The revealed sketch; that of a judge that says `unavailable` is ignored.
-    pub sketch: Option<&'a Sketch>,
-}
-
-impl Report<'_> {
-    /// The sketch, if its verdict needs one.
-    fn shown(&self) -> Option<&Sketch> {
-        self.sketch
-            .filter(|_| self.verdict != Some(Verdict::Unavailable))
-    }
-
-    /// The sketch, if it takes part in comparisons: zeros prove no work.
-    fn compared(&self) -> Option<&Sketch> {
-        self.shown().filter(|sketch| !is_zero(sketch))
-    }
-}
 
 /// The reports of an audit in seat order, or those of a jury, with their sketches compared once.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +69,8 @@ impl<'a> Panel<'a> {
     ///
     /// Three seats, all ok with sketches that agree: cleared. Anything else extends to five seats.
     /// Then at least three equal verdicts decide, more than of any other and without those of
-    /// outvoted sketches. Undecided, it extends once more.
+    /// outvoted sketches. Undecided, it extends once more. Where all have judged, mismatch and
+    /// unavailable count together: serving a part of the seats brings the work before a jury.
     #[must_use]
     pub fn outcome(&self, num_available: usize) -> Option<AuditOutcome> {
         let num_reports = self.reports.len();
@@ -112,7 +89,7 @@ impl<'a> Panel<'a> {
         } else if num_reports < num_available {
             AuditOutcome::Extend
         } else {
-            AuditOutcome::Unproven
+            self.decided_together().unwrap_or(AuditOutcome::Unproven)
         })
     }
 
@@ -143,7 +120,9 @@ impl<'a> Panel<'a> {
         let is_right = |verdict| match outcome {
             CaseOutcome::Convicted => verdict == Verdict::Mismatch,
             CaseOutcome::Acquitted => verdict == Verdict::Ok,
-            CaseOutcome::NoOpenings => verdict == Verdict::Unavailable,
+            CaseOutcome::NoOpenings => {
+                matches!(verdict, Verdict::Mismatch | Verdict::Unavailable)
+            }
             CaseOutcome::NotProven => match verdict {
                 Verdict::Ok | Verdict::Mismatch => true,
                 Verdict::Inconclusive => is_work,
@@ -211,18 +190,31 @@ impl<'a> Panel<'a> {
 
     /// The outcome that at least three seats want, and more than want any other.
     fn decided(&self) -> Option<AuditOutcome> {
-        let counts = [
-            (Verdict::Ok, Some(AuditOutcome::Cleared)),
-            (Verdict::Mismatch, Some(AuditOutcome::Accused)),
-            (Verdict::Unavailable, Some(AuditOutcome::Unavailable)),
-            (Verdict::Inconclusive, None),
-        ]
-        .map(|(verdict, outcome)| {
-            let counting = self.saying(verdict) & !self.outvoted;
-            (usize::try_from(counting.count_ones()).unwrap_or(0), outcome)
-        });
-        let most = counts.iter().map(|(count, _)| *count).max()?;
-        let mut leading = counts.iter().filter(|(count, _)| *count == most);
+        self.leading(&[
+            (self.saying(Verdict::Ok), Some(AuditOutcome::Cleared)),
+            (self.saying(Verdict::Mismatch), Some(AuditOutcome::Accused)),
+            (
+                self.saying(Verdict::Unavailable),
+                Some(AuditOutcome::Unavailable),
+            ),
+            (self.saying(Verdict::Inconclusive), None),
+        ])
+    }
+
+    /// The same with mismatch and unavailable as one side.
+    fn decided_together(&self) -> Option<AuditOutcome> {
+        let accusing = self.saying(Verdict::Mismatch) | self.saying(Verdict::Unavailable);
+        self.leading(&[
+            (self.saying(Verdict::Ok), None),
+            (accusing, Some(AuditOutcome::Unavailable)),
+            (self.saying(Verdict::Inconclusive), None),
+        ])
+    }
+
+    fn leading(&self, sides: &[(u8, Option<AuditOutcome>)]) -> Option<AuditOutcome> {
+        let count = |places: u8| (places & !self.outvoted).count_ones();
+        let most = sides.iter().map(|(places, _)| count(*places)).max()?;
+        let mut leading = sides.iter().filter(|(places, _)| count(*places) == most);
         let (_, outcome) = leading.next().filter(|_| most >= QUORUM)?;
         outcome.filter(|_| leading.next().is_none())
     }
@@ -273,6 +265,7 @@ impl<'a> Panel<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sketch::Sketch;
     use super::*;
 
     const TRUE: Sketch = [1_000; 64];
@@ -393,5 +386,9 @@ mod tests {
         assert_eq!(says([M, M, M, I, I, I, O]), Some(AuditOutcome::Unproven));
         assert_eq!(says([U, U, U, O, O, M, M]), Some(AuditOutcome::Unavailable));
         assert_eq!(says([I, I, I, I, O, O, O]), Some(AuditOutcome::Unproven));
+        assert_eq!(says([M, M, M, U, U, U, O]), Some(AuditOutcome::Unavailable));
+        assert_eq!(says([M, M, U, O, O, I, I]), Some(AuditOutcome::Unavailable));
+        assert_eq!(says([M, M, U, O, O, O, I]), Some(AuditOutcome::Cleared));
+        assert_eq!(says([M, U, O, O, I, I, I]), Some(AuditOutcome::Unproven));
     }
 }

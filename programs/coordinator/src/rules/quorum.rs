@@ -36,7 +36,7 @@ pub enum CaseOutcome {
     NotProven = 3,
     /// Too few jurors to decide anything.
     Excluded = 4,
-    /// The target served nothing to judge its work by (P5).
+    /// The target did not serve all that must judge its work (P5).
     NoOpenings = 5,
 }
 
@@ -59,9 +59,10 @@ pub enum SeatFault {
 /// The decision of a jury; `None` is a juror that did not reveal.
 ///
 /// `votes` has one entry per member, so that silence counts against every side. Two thirds, rounded
-/// up, must agree: mismatch convicts, ok acquits, in a case of work unavailable finds a refusal of
-/// openings. In the exact cases mismatch stands for "the fault is there", ok for "it is not", and
-/// nobody owes the evidence.
+/// up, must agree: mismatch convicts, ok acquits. In a case of work, as many that say mismatch or
+/// unavailable find a refusal of openings. Else serving a part of the jury would cost less than
+/// serving nobody. In the exact cases mismatch stands for "the fault is there", ok for "it is not",
+/// and nobody owes the evidence.
 #[must_use]
 pub fn case_outcome(votes: &[Option<Verdict>], is_work: bool) -> CaseOutcome {
     if votes.len() < FIRST_SEATS {
@@ -69,11 +70,12 @@ pub fn case_outcome(votes: &[Option<Verdict>], is_work: bool) -> CaseOutcome {
     }
     let needed = votes.len().saturating_mul(2).div_ceil(3);
     let saying = |verdict| votes.iter().filter(|v| **v == Some(verdict)).count();
-    if saying(Verdict::Mismatch) >= needed {
+    let mismatch = saying(Verdict::Mismatch);
+    if mismatch >= needed {
         CaseOutcome::Convicted
     } else if saying(Verdict::Ok) >= needed {
         CaseOutcome::Acquitted
-    } else if is_work && saying(Verdict::Unavailable) >= needed {
+    } else if is_work && mismatch.saturating_add(saying(Verdict::Unavailable)) >= needed {
         CaseOutcome::NoOpenings
     } else {
         CaseOutcome::NotProven
@@ -105,5 +107,21 @@ mod tests {
             }
             assert_eq!(votes(verdict, 2, 2, is_work), CaseOutcome::Excluded);
         }
+    }
+
+    #[test]
+    fn serving_a_part_of_the_jury_is_a_refusal_in_a_case_of_work() {
+        let votes = |mismatch: usize, unavailable: usize, is_work| {
+            let mut votes = [Some(Verdict::Ok); 7];
+            votes[..mismatch].fill(Some(Verdict::Mismatch));
+            votes[mismatch..][..unavailable].fill(Some(Verdict::Unavailable));
+            case_outcome(&votes, is_work)
+        };
+        for (mismatch, unavailable) in [(4, 1), (3, 2), (1, 4), (4, 3)] {
+            assert_eq!(votes(mismatch, unavailable, true), CaseOutcome::NoOpenings);
+            assert_eq!(votes(mismatch, unavailable, false), CaseOutcome::NotProven);
+        }
+        assert_eq!(votes(3, 1, true), CaseOutcome::NotProven);
+        assert_eq!(votes(5, 2, true), CaseOutcome::Convicted);
     }
 }

@@ -1,6 +1,7 @@
 //! Sketches (protocol §7, T3): 64 projections that a seat reveals with its verdict.
 //!
-//! Owns the hash of a sketch and when two differ. Never makes one: that needs the gradient.
+//! Owns the hash of a sketch, when two differ, and which of a report are compared. Never makes one:
+//! that needs the gradient.
 //! Next: `quorum`, which looks for a majority among them.
 
 use super::hashing::{digest, Digest, TAG_SKETCH};
@@ -49,6 +50,32 @@ fn sum_of_squares(values: impl Iterator<Item = u32>) -> u128 {
     values
         .map(|value| u128::from(u64::from(value).wrapping_mul(u64::from(value))))
         .sum()
+}
+
+/// The report of a judge; verdict and sketch only once they are revealed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report<'a> {
+    /// Whether it committed a verdict.
+    pub has_committed: bool,
+    /// The revealed verdict.
+    pub verdict: Option<Verdict>,
+    /// The revealed sketch; that of a judge that says `unavailable` is ignored.
+    pub sketch: Option<&'a Sketch>,
+}
+
+impl Report<'_> {
+    /// The sketch, if its verdict needs one.
+    #[must_use]
+    pub fn shown(&self) -> Option<&Sketch> {
+        self.sketch
+            .filter(|_| self.verdict != Some(Verdict::Unavailable))
+    }
+
+    /// The sketch, if it takes part in comparisons: zeros prove no work.
+    #[must_use]
+    pub fn compared(&self) -> Option<&Sketch> {
+        self.shown().filter(|sketch| !is_zero(sketch))
+    }
 }
 
 #[cfg(test)]

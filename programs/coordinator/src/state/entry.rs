@@ -211,6 +211,12 @@ impl Entry {
         released.is_some() && amounts.iter().all(|&amount| amount == 0)
     }
 
+    /// Nothing is paid out until an accusation, a case or its escrow has ended.
+    pub fn freeze(&mut self) -> Result<()> {
+        self.frozen = self.frozen.saturating_add(1);
+        self.invariant()
+    }
+
     /// Conditions that every mutation keeps.
     pub fn invariant(&self) -> Result<()> {
         let status = self.status()?;

@@ -1,11 +1,11 @@
 //! Answers for audits: who is drawn, what judges say and decide, what a fault costs.
 
 use coordinator::rules::bitmap;
-use coordinator::rules::panel::{Panel, Report};
+use coordinator::rules::panel::Panel;
 use coordinator::rules::quorum::{self, CaseOutcome, SeatFault};
 use coordinator::rules::refusal::{self, Refusals};
 use coordinator::rules::sampling::{self, Payloads, Rates};
-use coordinator::rules::sketch::{self, Sketch};
+use coordinator::rules::sketch::{self, Report, Sketch};
 use coordinator::rules::slashing::{self, Funds, Prices, SlashIntent, Split};
 use coordinator::rules::verdict::{Statement, Verdict};
 use serde_json::{json, Value};
