@@ -137,8 +137,9 @@ def check_run_table(path: Path, values: Mapping[str, object]) -> None:
 
 
 def check_run_file(path: Path, text: str) -> None:
-    """Raise OutputFileError if another file or a folder is in its place."""
-    if path.exists() and not (path.is_file() and path.read_bytes() == text.encode("ascii")):
+    """Raise OutputFileError if another file is in its place, or the text cannot be written."""
+    data = _encoded(path, text)
+    if path.exists() and not (path.is_file() and path.read_bytes() == data):
         raise OutputFileError(
             "no file by that name yet", "another one", "Choose a name with --out.", str(path)
         )
@@ -148,7 +149,19 @@ def write_run_file(path: Path, text: str) -> None:
     """Write the file, or leave an equal one; OutputFileError if another one is in its place."""
     check_run_file(path, text)
     path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write(path, [text.encode("ascii")])
+    atomic_write(path, [_encoded(path, text)])
+
+
+def _encoded(path: Path, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise OutputFileError(
+            "names of folders in UTF-8",
+            repr(error.object[error.start : error.end]),
+            "Rename the folder.",
+            str(path),
+        ) from error
 
 
 def _folder(path: Path, key: str, text: str) -> Path | None:

@@ -115,8 +115,10 @@ def test_what_a_killed_audit_was_writing_is_removed(archive, tmp_path):
     (tmp_path / "state").mkdir()
     left = tmp_path / "state" / f"{'ab' * 32}.weights.tmp"
     left.write_bytes(b"a part of the weights")
+    (tmp_path / "state" / "draft.tmp").write_bytes(b"somebody's own")
     audit_of(archive, plan=Plan(num_threads=1, state=tmp_path / "state"))
     assert not left.exists()
+    assert (tmp_path / "state" / "draft.tmp").exists()
 
 
 def test_torn_weights_of_a_point_are_written_anew(archive, tmp_path):

@@ -245,7 +245,7 @@ def serve(options: ServeOptions, output: Output) -> None:
 
     Members serve what they have as well. This is for the time before the first of them, and for
     machines that take no part. Name the run by its file, or give that with --config. Others may
-    push files of the run that the folder lacks.
+    push files of the run that the folder lacks, while all that is missing has room on the disk.
     """
     from troth_cli.connection import connect, run_async
     from troth_cli.settings import run_settings

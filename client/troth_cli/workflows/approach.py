@@ -106,7 +106,7 @@ async def with_data(looked: Looked, request: JoinRequest, report: Report) -> Loo
         return looked
 
     async def check(about: JoinRequest) -> CheckResult:
-        return data_result(about, report)
+        return data_result(about, looked.view.run, report)
 
     return replace(looked, rows=[*looked.rows, *await run_checks([(DATA, check)], request)])
 

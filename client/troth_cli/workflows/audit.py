@@ -5,10 +5,12 @@ Never: checks a rule; `troth_audit/replay/` does. Never prints.
 Next: `audit_inputs.py` for ledgers, accounts and sources; `audit_replay.py` for bytes and weights.
 """
 
+import re
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Final
 
 from solders.pubkey import Pubkey
 
@@ -23,10 +25,15 @@ from troth_audit.replay.series import Series
 from troth_audit.replay.tally import Tally
 from troth_audit.replay.told import Told
 from troth_cli.workflows.audit_inputs import Inputs
+from troth_cli.workflows.audit_point import POINT_FILE
 from troth_cli.workflows.audit_replay import Plan, exact_tests, prepare
 from troth_cli.workflows.audit_survey import created_by
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.runtime.files import FolderLock, remove_temporaries
+from troth_client.state.audited import WEIGHTS_NAME
+
+_KEPT: Final = re.compile(f"{WEIGHTS_NAME.pattern}|{re.escape(POINT_FILE)}")
+"""The files that an audit keeps in its folder, in which a user may have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ def audit(inputs: Inputs, plan: Plan, on_round: Callable[[int], None]) -> Done:
     """
     with nullcontext() if plan.state is None else FolderLock(plan.state):
         if plan.state is not None:
-            remove_temporaries(plan.state)  # of an audit that was killed while it wrote
+            remove_temporaries(plan.state, _KEPT)  # an audit was killed while it wrote
         return _audit(inputs, plan, on_round)
 
 

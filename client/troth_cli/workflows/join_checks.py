@@ -35,12 +35,13 @@ from troth_client.data.shards import TokenData
 from troth_client.errors import ClientError
 from troth_client.model.shapes import trainable_shapes
 from troth_client.participant.errors import ConfigMismatchError
+from troth_client.run_files.order import needed_shards
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import InsufficientFundsError, ProgramRefusedError
 from troth_coordinator.chain.operations import JoinOffer, Owner
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView, Role
+from troth_coordinator.rules.view import NetworkView, Role, RunView
 
 PLACEHOLDER: Final = "http://0.0.0.0:65535"
 """The endpoint of a simulated join where the user names none: the real one is known later."""
@@ -97,22 +98,27 @@ async def check_config(newcomer: Newcomer) -> CheckResult:
 
 
 async def check_data(newcomer: Newcomer) -> CheckResult:
-    """Hash every training shard; name those that are missing or differ."""
-    return data_result(newcomer.request, newcomer.report)
+    """Hash the training shards that are needed; name those that are missing or differ."""
+    return data_result(newcomer.request, newcomer.view.run, newcomer.report)
 
 
-def data_result(request: JoinRequest, report: Report) -> CheckResult:
-    """Hash every training shard.
+def data_result(request: JoinRequest, run: RunView, report: Report) -> CheckResult:
+    """Hash the training shards that the run may still need; nobody fetches the others.
 
     Raises ManifestError, also for data that the run's model cannot take.
     """
     manifest = load_fitting(request.data, request.config)
+    needed = needed_shards(manifest, run, request.config)
     with TokenData(request.data, manifest) as data:
-        faults = data.faults(lambda done, total: report(done, total, "shards"))
-    total = len(manifest.train)
+        faults = data.faults(lambda done, total: report(done, total, "shards"), needed)
+    total = len(needed)
     if faults:
         return _bad_shards(faults, total)
-    found = f"{manifest.num_sequences} sequences in {total} shards"
+    all_shards = len(manifest.train)
+    shards = f"{all_shards} shards"
+    if total < all_shards:
+        shards += f", of which {total} are still needed and here"
+    found = f"{manifest.num_sequences} sequences in {shards}"
     unused = unused_tokens(request.config, manifest)
     return CheckResult(
         Level.WARNING if unused else Level.OK,
@@ -129,7 +135,7 @@ def _bad_shards(faults: list[ShardError], total: int) -> CheckResult:
         Level.REFUSED,
         f"{len(names)} of {total} shards: {', '.join(names[:NAMED_SHARDS])}{rest}"
         f" ({faults[0].found})",
-        "every shard as the manifest has it",
+        "every shard that is needed, as the manifest has it",
         faults[0].next_step,
         kind=kind_of(faults[0]),
         values={"shards": total, "missing": len(names)},

@@ -22,6 +22,7 @@ from troth_cli.workflows.members import Members
 from troth_client.data.fit import check_fit
 from troth_client.data.manifest import Manifest, ShardEntry
 from troth_client.run_files.fetch import (
+    check_free,
     fetch_config,
     fetch_config_bytes,
     fetch_manifest,
@@ -65,6 +66,7 @@ async def fetch_run(members: Members, view: RunView, folder: Path, report: Repor
     OtherFilesError, ManifestError, FolderInUseError, DiskSpaceError, DiskFullError.
     """
     with FolderLock(folder):
+        check_free(folder, view.config_hash, view.manifest_hash)  # before the first write
         async with _source(members, report) as source:
             config = await fetch_config(source, folder, view.config_hash)
         members.ask_also(config.network.holders)

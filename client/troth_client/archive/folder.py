@@ -35,6 +35,7 @@ CHAIN_FILE: Final = "chain.json"
 MISSING_FILE: Final = "missing.json"
 FORGOTTEN: Final = "forgotten_before_round"
 _LISTS: Final = (LEDGER_FILE, CHAIN_FILE, MISSING_FILE)
+_LIST_NAME: Final = re.compile("|".join(map(re.escape, _LISTS)))
 MOST_CHAIN_BYTES: Final = 64 * 2**10
 _MOST_LIST_BYTES: Final = 256 * 2**20
 _FIRST_BYTES: Final = 64
@@ -115,8 +116,9 @@ class ArchiveFolder:
 
     def tidy(self) -> None:
         """Remove half-written files that a killed process left; call it under the lock."""
-        for folder in (self.path, *(self.path / kind for kind in BlobKind)):
-            remove_temporaries(folder)
+        remove_temporaries(self.path, _LIST_NAME)
+        for kind in BlobKind:
+            remove_temporaries(self.path / kind, _NAME)
 
     def size(self, kind: str, key: bytes) -> int | None:
         """See ByteStore.size."""

@@ -17,7 +17,7 @@ from troth_attestation.pieces import Float32
 from troth_attestation.signs import Signs
 from troth_client.audit.recompute import recompute
 from troth_client.compression.codec import VerifiedPayload
-from troth_client.data.errors import PieceMissingError
+from troth_client.data.errors import PieceMissingError, ShardError
 from troth_client.model.device import CPU, Device
 from troth_client.runtime.memory import as_memory_error
 from troth_client.state.audited import AuditedWeights
@@ -50,6 +50,8 @@ class ReplayedGradients:
             return "the tokens of its sequences"
         except NO_GRADIENT:
             return "tokens that the model can take"
+        except ShardError as error:  # not one with a token too large: that is the run's own
+            return f"{error.path}: {error.expected}, not {error.found}"
         except MemoryError:
             return "memory for its gradient"
         return Own(tiles, lambda: self._again(batch))

@@ -27,6 +27,7 @@ from troth_attestation.shards import Shard, shards_of
 from troth_client.checkpoint.errors import CheckpointFileError
 from troth_client.model.shapes import trainable_shapes
 from troth_client.runtime.files import (
+    TEMPORARY_SUFFIX,
     Closable,
     DiskFullError,
     FolderInUseError,
@@ -39,6 +40,7 @@ from troth_client.runtime.files import (
 MANIFEST_FILE = "manifest.json"
 DRAFT_SUFFIX = ".part"
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+_OURS = re.compile(rf"{_SHARD.pattern}|{re.escape(MANIFEST_FILE)}({re.escape(TEMPORARY_SUFFIX)})?")
 Weights = dict[str, NDArray[np.float32]]
 
 
@@ -225,17 +227,30 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def remove_ours(path: Path) -> None:
+    """Remove a checkpoint or a draft, whole or damaged; what holds other files is left as it is."""
+    if not _others(path):
+        remove(path)
+
+
 def _check_place(path: Path) -> None:
-    """Raise CheckpointFileError if a folder that is no checkpoint would have to make room."""
-    if not path.is_dir() or path.is_symlink() or (path / MANIFEST_FILE).exists():
-        return
-    other = sorted(entry.name for entry in path.iterdir() if not _SHARD.fullmatch(entry.name))
+    """Raise CheckpointFileError if files that are not of a checkpoint would have to make room."""
+    other = _others(path)
     if other:
         raise CheckpointFileError(
             f"{path} to be free, or a checkpoint",
-            f"a folder with {', '.join(other[:3])}",
+            f"there is {', '.join(other[:3])}",
             "Choose another folder: a checkpoint replaces everything in its own.",
         )
+
+
+def _others(path: Path) -> list[str]:
+    """Return the names in a folder that no checkpoint has. Of a link only the link would go."""
+    if path.is_symlink():
+        return []
+    if path.is_dir():
+        return sorted(one.name for one in path.iterdir() if not _OURS.fullmatch(one.name))
+    return [path.name] if path.is_file() and path.stat().st_size else []
 
 
 def _locked(file: Path) -> int:

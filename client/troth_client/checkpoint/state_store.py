@@ -17,7 +17,7 @@ from typing import Self
 
 from troth_attestation.pieces import Piece, PieceList, piece_hash
 from troth_client.checkpoint.errors import CheckpointFileError
-from troth_client.checkpoint.folder import DRAFT_SUFFIX, CheckpointFolder, remove
+from troth_client.checkpoint.folder import DRAFT_SUFFIX, CheckpointFolder, remove_ours
 from troth_client.storage import Store
 from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import BlobRefusedError
@@ -53,7 +53,10 @@ class StateStore:
     """The shown states of one participant. Only one thread changes it; many may read."""
 
     def __init__(self, store: Store, on_damaged: Callable[[CheckpointFileError], None]) -> None:
-        """Show the checkpoints in the store's folder; damaged ones are reported and removed."""
+        """Show the checkpoints in the store's folder; damaged ones are reported and removed.
+
+        A folder with other files is somebody's own: it is reported, and left as it is.
+        """
         self._store = store
         self._rounds: dict[int, _Shown] = {}
         self._checkpoints: dict[int, _Shown] = {}
@@ -66,7 +69,7 @@ class StateStore:
                 self._add(_opened(path))
             except CheckpointFileError as error:
                 on_damaged(error)
-                remove(path)
+                remove_ours(path)
         self._publish()
 
     @property
@@ -108,11 +111,11 @@ class StateStore:
             del self._checkpoints[old]
         self._publish()
         for old in removed:
-            remove(self.path(old))
+            remove_ours(self.path(old))
         for draft in self.folder.glob("*" + DRAFT_SUFFIX):
             number = draft.name.removesuffix(DRAFT_SUFFIX)
             if _ROUND.fullmatch(number) and int(number) <= folder.manifest.round:
-                remove(draft)
+                remove_ours(draft)
 
     def shown(self, kind: BlobKind, key: bytes) -> bytes | None:
         """Return a piece list by its state root, or a piece by its hash; see `ShownFiles`."""
@@ -163,6 +166,6 @@ def _opened(path: Path) -> CheckpointFolder:
         raise CheckpointFileError(
             f"the checkpoint of round {path.name} in {path}",
             f"that of round {folder.manifest.round}",
-            "The folder is removed: a checkpoint lies under its own round.",
+            "A checkpoint lies under its own round: this one is not used.",
         )
     return folder

@@ -13,7 +13,7 @@ a creator that hides one token too large costs the rounds with that sequence, an
 
 import mmap
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,18 +69,22 @@ class TokenData(Closable):
             out[place] = tokens
         return out
 
-    def faults(self, report: Callable[[int, int], None]) -> list[ShardError]:
-        """Check all tokens of every shard and return what is wrong.
+    def faults(
+        self, report: Callable[[int, int], None], shards: Collection[ShardEntry] | None = None
+    ) -> list[ShardError]:
+        """Check all tokens of every shard, or of these, and return what is wrong.
 
         `report` gets how many shards are done, and how many there are.
         """
+        names = {one.file for one in (self._entries if shards is None else shards)}
+        chosen = [at for at, one in enumerate(self._entries) if one.file in names]
         found = []
-        for shard in range(len(self._entries)):
+        for number, shard in enumerate(chosen, start=1):
             try:
                 self._check_range(shard)
             except ShardError as error:
                 found.append(error)
-            report(shard + 1, len(self._entries))
+            report(number, len(chosen))
         return found
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ class KeptSets:
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        remove_temporaries(folder)
+        remove_temporaries(folder, _ROOT)
         self._folder = folder
         self._max_bytes = max_bytes
         self._wanted: frozenset[bytes] = frozenset()

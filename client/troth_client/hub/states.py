@@ -34,6 +34,8 @@ MOST_STATES = 2
 """The newest, and the one before while there is room: a newcomer may still be fetching that."""
 _LIST = re.compile(r"([0-9]{1,20})-([0-9]{1,20})")
 _HASH = re.compile(r"[0-9a-f]{64}")
+_OURS = re.compile(f"{_LIST.pattern}|{_HASH.pattern}")
+"""The names of all files here: a user may have named a folder with others."""
 
 
 class KeptStates:
@@ -42,7 +44,7 @@ class KeptStates:
     def __init__(self, folder: Path, files: KeptFiles, config_hash: bytes, max_bytes: int) -> None:
         """Show what lies in the folder, and remove what is of no use. Raises OSError."""
         folder.mkdir(parents=True, exist_ok=True)
-        remove_temporaries(folder)
+        remove_temporaries(folder, _OURS)
         self._folder = folder
         self._files = files
         self._config_hash = config_hash
@@ -112,12 +114,14 @@ class KeptStates:
             self._show([found, *older][: self._most()])
 
     def _show(self, lists: Iterable[PieceList]) -> None:
-        """Show these lists and their pieces, newest first; remove all else."""
+        """Show these lists and their pieces, newest first; remove all other ones."""
         self._lists = tuple(lists)
         self._sizes = {p.hash: p.num_bytes for one in self._lists for p in one.pieces()}
         names = set(map(_list_name, self._lists))
         here = set()
         for path in self._folder.iterdir():
+            if not _OURS.fullmatch(path.name) or not path.is_file():
+                continue
             key = bytes.fromhex(path.name) if _HASH.fullmatch(path.name) else b""
             if self._sizes.get(key) == path.stat().st_size:
                 here.add(key)

@@ -5,6 +5,7 @@ room for more bytes than a file of its kind may have.
 Next: `transport/parallel.py` for the asking; `folder.py` for shards; `order.py` for which first.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -34,11 +35,11 @@ _ITS_FILE = "Give the run's file instead of its address: its creator has it, run
 async def fetch_config(source: Source, folder: Path, config_hash: bytes) -> RunConfig:
     """Return the config with this hash, which the folder holds afterwards.
 
-    Raises RunFilesGoneError, RunFileError (a config of another version), DiskFullError.
+    Raises RunFilesGoneError, RunFileError (a config of another version), OtherFilesError if
+    another one is there, DiskFullError.
     """
-    wanted = BlobId(0, BlobKind.CONFIG, config_hash)
-    kept = read_file(folder / CONFIG_FILE, LIMITS[BlobKind.CONFIG])
-    if kept is not None and wanted.matches(kept):
+    kept = _kept(folder / CONFIG_FILE, BlobId(0, BlobKind.CONFIG, config_hash))
+    if kept is not None:
         return parse_config(kept)
     data = await fetch_config_bytes(source, config_hash)
     config = parse_config(data)
@@ -75,29 +76,34 @@ async def fetch_manifest(source: Source, folder: Path, manifest_hash: bytes) -> 
     """
     wanted = BlobId(0, BlobKind.MANIFEST, manifest_hash)
     path = folder / FILE_NAME
-    kept = read_file(path, LIMITS[BlobKind.MANIFEST])
-    if kept is not None and wanted.matches(kept):
+    kept = _kept(path, wanted)
+    if kept is not None:
         return canonical_manifest(kept)
-    if path.exists():
-        raise OtherFilesError(
-            f"{folder} to be free, or to hold the data set {manifest_hash.hex()}",
-            f"another {FILE_NAME}",
-            "Name another folder; nothing was changed.",
-        )
     data = await _whole(source, wanted, "the run's data manifest")
     manifest = canonical_manifest(data)
+    key = tokenizer_key(manifest)
+    if key is not None:  # before the first file is written
+        _kept(folder / TOKENIZER_FILE, BlobId(0, BlobKind.TOKENIZER, key))
     _write(path, data)
     return manifest
 
 
+def check_free(folder: Path, config_hash: bytes, manifest_hash: bytes) -> None:
+    """Raise OtherFilesError if a config or a manifest of another hash is in the folder."""
+    _kept(folder / CONFIG_FILE, BlobId(0, BlobKind.CONFIG, config_hash))
+    _kept(folder / FILE_NAME, BlobId(0, BlobKind.MANIFEST, manifest_hash))
+
+
 async def fetch_tokenizer(source: Source, folder: Path, manifest: Manifest) -> None:
-    """Bring the tokenizer's file, if the data set has one. Raises RunFilesGoneError."""
+    """Bring the tokenizer's file, if the data set has one.
+
+    Raises RunFilesGoneError, OtherFilesError if another one is there.
+    """
     key = tokenizer_key(manifest)
     if key is None:
         return
     wanted = BlobId(0, BlobKind.TOKENIZER, key)
-    kept = read_file(folder / TOKENIZER_FILE, LIMITS[BlobKind.TOKENIZER])
-    if kept is None or not wanted.matches(kept):
+    if _kept(folder / TOKENIZER_FILE, wanted) is None:
         _write(folder / TOKENIZER_FILE, await _whole(source, wanted, "the run's tokenizer"))
 
 
@@ -122,6 +128,20 @@ async def _whole(source: Source, wanted: BlobId, what: str, step: str = _LATER) 
     data = await persist(source, _goal(what, most, step), attempt)
     source.on_progress()
     return data
+
+
+def _kept(path: Path, wanted: BlobId) -> bytes | None:
+    """Return a file that is here; None where there is none. Raises OtherFilesError."""
+    found = read_file(path, LIMITS[wanted.kind])
+    if found is not None and wanted.matches(found):
+        return found
+    if os.path.lexists(path):
+        raise OtherFilesError(
+            f"{path.parent} to be free, or to hold the {wanted.kind} {wanted.key.hex()}",
+            f"another {path.name}",
+            "Name another folder, or move that file away; it was not changed.",
+        )
+    return None
 
 
 def _write(path: Path, data: bytes) -> None:

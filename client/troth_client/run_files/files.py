@@ -1,12 +1,14 @@
 """The files of a run that we show to others, and those that others may push to us.
 
 Owns: which bytes belong to which hash. Never: returns bytes that do not hash to what was asked for,
-or keeps a byte that the run does not name. So what is kept is bounded by the manifest.
+or keeps a byte that the run does not name. So what is kept is bounded by the manifest, which a
+stranger may have written: pieces are taken only where all that is missing fits on the disk.
 Next: `transport/blob_cache.py`, which serves what `shown` returns; `folder.py`.
 
     <folder>/config.json, manifest.json, tokenizer.json      canonical bytes, whole or absent
 """
 
+import shutil
 import threading
 from collections.abc import Collection
 from pathlib import Path
@@ -23,7 +25,7 @@ from troth_client.data.manifest import (
     parse_manifest,
 )
 from troth_client.run_files.errors import RunFileError
-from troth_client.run_files.folder import DataFolder
+from troth_client.run_files.folder import DataFolder, ShardPiece
 from troth_client.runtime.files import atomic_write, read_file
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import BlobRefusedError
@@ -42,9 +44,20 @@ LIMITS: Final = {
 class KeptFiles:
     """The files of one run in a folder; see `transport.base.ShownFiles`. Any thread may call it."""
 
-    def __init__(self, folder: Path, config_hash: bytes, manifest_hash: bytes) -> None:
-        """Show what is in the folder, if it is this run's. Raises ManifestError, OSError."""
+    def __init__(
+        self,
+        folder: Path,
+        config_hash: bytes,
+        manifest_hash: bytes,
+        *,
+        takes_pieces: bool = True,
+    ) -> None:
+        """Show what is in the folder, if it is this run's. Raises ManifestError, OSError.
+
+        Without `takes_pieces` nobody may push pieces of shards: who needs some fetches them.
+        """
         self.folder = folder
+        self._takes_pieces = takes_pieces
         self._accepting = threading.Lock()
         self._config = BlobId(0, BlobKind.CONFIG, config_hash)
         self._manifest = BlobId(0, BlobKind.MANIFEST, manifest_hash)
@@ -52,6 +65,7 @@ class KeptFiles:
         found = read_file(folder / CONFIG_FILE, MAX_CONFIG_BYTES)
         if found is not None and self._config.matches(found):
             self._config_bytes = found
+        self._manifest_bytes = b""
         self.data: DataFolder | None = None
         if (folder / FILE_NAME).is_file():
             self._open(load_manifest(folder, manifest_hash))
@@ -75,7 +89,7 @@ class KeptFiles:
         if not self.has(kind, key):
             return None
         if kind is BlobKind.MANIFEST:
-            return None if self.data is None else self.data.manifest.canonical
+            return self._manifest_bytes
         found = read_file(self.folder / TOKENIZER_FILE, MAX_TOKENIZER_BYTES)
         return found if found is not None and BlobId(0, kind, key).matches(found) else None
 
@@ -91,12 +105,11 @@ class KeptFiles:
         return is_here and key == self._key(kind)
 
     def welcome(self, kind: BlobKind, key: bytes) -> Collection[int]:
-        """Return the sizes of what is named by the run and not here yet."""
+        """Return the sizes of what is named by the run, not here yet, and taken by us."""
         if self.has(kind, key):
             return ()
         if kind is BlobKind.PIECE:
-            places = () if self.data is None else self.data.wanted(key)
-            return {piece.num_bytes for piece in places}
+            return {piece.num_bytes for piece in self._places(key)}
         return range(1, LIMITS[kind] + 1) if key == self._key(kind) else ()
 
     def accept(self, kind: BlobKind, key: bytes, data: bytes) -> None:
@@ -124,9 +137,19 @@ class KeptFiles:
             atomic_write(self._tokenizer_path(), [data])
 
     def _put(self, hash_: bytes, data: bytes) -> None:
-        if self.data is not None:
-            for piece in self.data.wanted(hash_):
+        for piece in self._places(hash_):
+            if self.data is not None:
                 self.data.put(piece, data)
+
+    def _places(self, hash_: bytes) -> Collection[ShardPiece]:
+        """Return where a pushed piece would go: nowhere, unless all that is missing has room.
+
+        One piece may have any number of places: the bytes that come say nothing of those written.
+        """
+        if self.data is None or not self._takes_pieces:
+            return ()
+        has_room = self.data.missing_bytes <= shutil.disk_usage(self.folder).free
+        return self.data.wanted(hash_) if has_room else ()
 
     def _key(self, kind: BlobKind) -> bytes | None:
         """Return the hash that the run names for a file of this kind, as far as it is known."""
@@ -135,6 +158,7 @@ class KeptFiles:
         return self._config.key if kind is BlobKind.CONFIG else self._manifest.key
 
     def _open(self, manifest: Manifest) -> None:
+        self._manifest_bytes = manifest.canonical  # up to 32 MB: not written anew for each caller
         self.data = DataFolder(self.folder, manifest)
 
     def _tokenizer_path(self) -> Path:
@@ -142,8 +166,12 @@ class KeptFiles:
 
 
 def member_files(folder: Path, config: RunConfig) -> KeptFiles:
-    """Return what a member shows: its config, and the data set in its folder."""
-    kept = KeptFiles(folder, config.config_hash(), config.manifest_digest())
+    """Return what a member shows: its config, and the data set in its folder.
+
+    A member never has every shard, and has fetched those that it needs: it takes no pieces.
+    """
+    hashes = config.config_hash(), config.manifest_digest()
+    kept = KeptFiles(folder, *hashes, takes_pieces=False)
     kept.show_config(config)
     return kept
 

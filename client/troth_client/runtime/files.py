@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
 import shutil
 import stat
 from abc import ABC, abstractmethod
@@ -232,9 +233,14 @@ class FolderLock(Closable):
             self._handle = None
 
 
-def remove_temporaries(folder: Path) -> None:
-    """Remove the half-written files that a killed process left; call it under the folder's lock."""
+def remove_temporaries(folder: Path, names: re.Pattern[str]) -> None:
+    """Remove the half-written files that a killed process left; call it under the folder's lock.
+
+    `names` are those of the whole files: a user may have named a folder with files of other names.
+    """
     for path in folder.glob("*" + TEMPORARY_SUFFIX):
+        if not names.fullmatch(path.name.removesuffix(TEMPORARY_SUFFIX)):
+            continue
         with contextlib.suppress(FileNotFoundError, IsADirectoryError, PermissionError):
             path.unlink()  # a folder of that name is none of ours
 

@@ -5,6 +5,7 @@ Never: believes a piece that is not under a root that the caller names.
 Next: `compression/apply.py` for the step; `troth_audit/replay/ports.py`, whose port this fills.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
@@ -43,6 +44,8 @@ from troth_coordinator.rules.ids import Digest
 from troth_coordinator.rules.schedule import constants_of
 
 SUFFIX = ".weights"
+WEIGHTS_NAME = re.compile(r"[0-9a-f]{64}" + re.escape(SUFFIX))
+"""The name of a state; `yolo.weights` in the same folder is somebody's own."""
 MANY_ROUNDS, SOME_ROUNDS = 300, 100
 """Replays that are worth compiling kernels, and loading compiled ones, however small the model."""
 
@@ -196,7 +199,8 @@ class AuditedWeights:
             roots = (self._root, self._kept_root, stored)
             names = {self._file(self._folder, root) for root in roots if root}
             for path in self._folder.glob("*" + SUFFIX):
-                if path not in names and not path.is_dir():
+                is_ours = WEIGHTS_NAME.fullmatch(path.name) and not path.is_dir()
+                if is_ours and path not in names:
                     path.unlink(missing_ok=True)
             self._whole &= names
 

@@ -60,7 +60,7 @@ class OpeningsStore:
         `room` is that store's, `durable` as there.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        remove_temporaries(folder)
+        remove_temporaries(folder, _NAME)
         self._folder = folder
         self._room = room or Room()
         self._durable = durable

@@ -82,7 +82,7 @@ class VerdictStore:
     ) -> None:
         """Open or make the folder; `salt_key` and `room` are the store's, `durable` as there."""
         make_private(folder)
-        remove_temporaries(folder)
+        remove_temporaries(folder, _NAME)
         self._folder = folder
         self._salt_key = salt_key
         self._report = on_damaged

@@ -49,11 +49,11 @@ IDENTITY_FILE = "identity.json"
 DISPUTE_FILE = "dispute.json"
 SALT_KEY_FILE = "salt.key"
 SALT_KEY_BYTES = 32
+_FILES = (IDENTITY_FILE, DISPUTE_FILE, SALT_KEY_FILE)
 RECORDS = "*.record"
 """The pattern of the files that hold weights, residuals and submissions."""
 _NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
-
-
+_OURS = re.compile("|".join((_NAME.pattern, *map(re.escape, _FILES))))
 _NAME_FIELD = "file"
 
 
@@ -89,7 +89,7 @@ class Store(Closable):
         folder.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
         self._lock = FolderLock(folder)
         try:
-            remove_temporaries(folder)
+            remove_temporaries(folder, _OURS)
             self._check_identity(identity)
             self.salt_key = self._salt_key(draw)
         except BaseException:

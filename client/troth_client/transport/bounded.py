@@ -1,6 +1,7 @@
 """Blobs in a folder with a bound: what a hub keeps of the last rounds.
 
-Owns: the size of the folder, and which round makes room. Never: decides what is wanted.
+Owns: the size of the folder, and which round makes room. Never: decides what is wanted, or
+touches a file of the folder that has no name of ours.
 Next: `files.py`, whose layout this is; `blob_cache.py`, which is built over it.
 """
 
@@ -8,9 +9,9 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from troth_client.runtime.files import DiskFullError
+from troth_client.runtime.files import DiskFullError, remove_temporaries
 from troth_client.transport.base import BlobId
-from troth_client.transport.files import FolderBlobs
+from troth_client.transport.files import FILE_NAME, FolderBlobs, round_folders
 
 SPARE_BYTES: Final = 2**20
 """So much of the disk stays free: names and folders take room as well."""
@@ -24,12 +25,12 @@ class BoundedBlobs:
         self._blobs = FolderBlobs(folder)
         self._max_bytes = max_bytes
         self._sizes: dict[int, dict[str, int]] = {}
-        for path in sorted(folder.glob("*/*/*")):
-            if path.parent.name.isdecimal() and not path.name.endswith(".tmp"):
-                sizes = self._sizes.setdefault(int(path.parent.name), {})
-                sizes[path.name.replace("-", "/", 1)] = path.stat().st_size
-            else:
-                path.unlink(missing_ok=True)  # half-written by a process that was killed
+        for round_folder in round_folders(folder):
+            remove_temporaries(round_folder, FILE_NAME)
+            for path in sorted(round_folder.iterdir()):
+                if FILE_NAME.fullmatch(path.name) and path.is_file():
+                    sizes = self._sizes.setdefault(int(round_folder.name), {})
+                    sizes[path.name.replace("-", "/", 1)] = path.stat().st_size
 
     @property
     def num_bytes(self) -> int:

@@ -9,17 +9,21 @@ Next: `http.py`, which keeps its blobs here; `bounded.py`, which bounds them for
 """
 
 import contextlib
+import re
 import shutil
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from troth_client.runtime.files import DiskFullError, atomic_write, explain_full_disk
-from troth_client.transport.base import BlobId
+from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.blob_cache import MemoryBlobs
 
 BLOBS_FOLDER = "blobs"
 """The folder of a participant's blobs, in its state folder."""
 _HELD, _SERVED = "held", "served"
+FILE_NAME = re.compile(rf"({'|'.join(BlobKind)})-[0-9a-f]+")
+"""The name of a blob's file; `round_folders` are where such files lie."""
 
 
 class FolderBlobs:
@@ -32,9 +36,8 @@ class FolderBlobs:
         self._last_served = max(_rounds(folder / _SERVED), default=-1)
         # Most blobs that anybody asks about are not here: no folder of a round is searched for one.
         self._rounds_of: dict[str, set[int]] = {}
-        for path in chain((folder / _HELD).glob("*/*"), (folder / _SERVED).glob("*/*")):
-            if path.parent.name.isdecimal():
-                self._rounds_of.setdefault(path.name, set()).add(int(path.parent.name))
+        for path in chain.from_iterable(map(Path.iterdir, round_folders(folder))):
+            self._rounds_of.setdefault(path.name, set()).add(int(path.parent.name))
         # A full disk must not keep us from serving, nor end us.
         self._unwritten = MemoryBlobs()
         self._unwritten.serve_through(self._last_served)
@@ -104,6 +107,13 @@ class FolderBlobs:
 
 def _file_name(address: str) -> str:
     return address.replace("/", "-")
+
+
+def round_folders(folder: Path) -> Iterator[Path]:
+    """Yield the folders of the rounds that are held or served in a folder of blobs."""
+    for name in (_HELD, _SERVED):
+        places = (folder / name / str(round_) for round_ in _rounds(folder / name))
+        yield from filter(Path.is_dir, places)
 
 
 def _rounds(folder: Path) -> list[int]:

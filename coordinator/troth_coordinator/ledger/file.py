@@ -41,7 +41,7 @@ _CREATED, _CLOSED = b'["RunCreated",', b'["RunClosed",'
 _ANOTHER = "Name another file; nothing was changed."
 _FROM_ANOTHER = "Read the run's transactions from another RPC node."
 
-_Hex32 = Annotated[str, Field(pattern="[0-9a-f]{64}")]
+_Hex32 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Key = Annotated[str, Field(max_length=44)]
 
 

@@ -9,6 +9,7 @@ from troth_cli.errors import OutputFileError
 from troth_cli.run_file import (
     Place,
     beside,
+    check_run_file,
     is_public_url,
     read_run_file,
     run_file_text,
@@ -44,6 +45,19 @@ def write(tmp_path):
         return path
 
     return write
+
+
+def test_a_folder_with_an_accent_may_hold_the_data(tmp_path):
+    """The file was written after the run was paid, and its folder's name was no ASCII."""
+    file, settings = tmp_path / "run.toml", run_settings(CONFIGS[:1])
+    (tmp_path / "données").mkdir()
+    text = run_file_text(Place(RUN, str(OURS), (), "données"), settings)
+    check_run_file(file, text)
+    write_run_file(file, text)
+    write_run_file(file, text)  # an equal one is left
+    assert read_run_file(file).data == tmp_path / "données"
+    with pytest.raises(OutputFileError, match="UTF-8"):
+        check_run_file(file, run_file_text(Place(RUN, str(OURS), (), "\udcff"), settings))
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from support.views import run_view
 
 from troth_cli.workflows.join_checks import data_result
 from troth_client.data.errors import ManifestError
@@ -62,7 +63,7 @@ def test_a_newcomer_that_checks_the_data_is_told_before_it_pays(data, kind):
     changes, key, found = MISFITS[kind]
     request = SimpleNamespace(data=folder, config=config(manifest, **changes))
     with pytest.raises(ManifestError, match=key) as caught:
-        data_result(request, lambda *_: None)
+        data_result(request, run_view(), lambda *_: None)
     assert caught.value.found == f"{found} in {folder / 'manifest.json'}"
 
 

@@ -5,12 +5,15 @@ import json
 import os
 from dataclasses import replace
 from itertools import accumulate
+from types import SimpleNamespace
 
 import pytest
 from support.holders import Hostile, ok, says
 from support.run_files import Holders
 from support.views import run_view
 
+from troth_cli.workflows.checks import Level
+from troth_cli.workflows.join_checks import data_result
 from troth_client.data.errors import ManifestError
 from troth_client.run_files.files import CONFIG_FILE, LIMITS
 from troth_client.run_files.folder import DRAFT_SUFFIX, DataFolder
@@ -220,7 +223,16 @@ def test_shards_come_in_the_order_of_their_first_use(run):
 
 
 def test_a_run_that_ends_soon_does_not_need_every_shard(run):
-    """Two sequences are left, and there was no round before."""
+    view, short, found = check_short(run)
+    again = {one.file for one in needed_shards(run.manifest, view, short)}
+    assert again == found
+
+
+def check_short(run):
+    """Return the view, the config and the shards of a run that ends soon.
+
+    Two sequences are left, and there was no round before.
+    """
     view = run_view(round=5, cursor=0)
     view = replace(view, params=replace(view.params, capacity=2))
     short = run.config.model_copy(
@@ -238,6 +250,29 @@ def test_a_run_that_ends_soon_does_not_need_every_shard(run):
     found = {one.file for one in needed_shards(run.manifest, view, short)}
     assert found == wanted
     assert len(found) < len(run.manifest.train)
+    return view, short, found
+
+
+def test_a_newcomer_is_asked_only_for_the_shards_that_it_was_to_fetch(run, tmp_path):
+    """The check after the fetch wanted every shard, so nobody could join a run that ends soon."""
+    view, short, needed = check_short(run)
+    model = short.model.model_copy(update={"max_position_embeddings": 1023})
+    data = short.data.model_copy(update={"sequence_tokens": 1023})
+    config = short.model_copy(update={"model": model, "data": data})
+    for name in ("manifest.json", *needed):
+        os.link(run.folder / name, tmp_path / name)
+    request = SimpleNamespace(data=tmp_path, config=config)
+    steps = []
+    found = data_result(request, view, lambda *step: steps.append(step))
+    assert found.level is not Level.REFUSED
+    assert found.values == {"shards": len(needed), "missing": 0}
+    *counts, note = steps[-1]
+    assert counts == [len(needed), len(needed)]
+    assert note == "shards"
+    (tmp_path / min(needed)).unlink()
+    found = data_result(request, view, lambda *_: None)
+    assert found.level is Level.REFUSED
+    assert found.values == {"shards": len(needed), "missing": 1}
 
 
 def test_a_run_that_would_draw_for_ever_is_looked_at_for_seconds_only(run, monkeypatch):

@@ -23,7 +23,7 @@ def pieces_of(run):
 
 
 def test_a_late_piece_of_one_process_replaces_no_whole_shard_of_another(run, tmp_path):
-    """Two members may have one data folder, and both take pushes of what it lacks."""
+    """Two members may have one data folder, and both fetch what it lacks."""
     (first, start), (last, end) = pieces_of(run)
     one, two = DataFolder(tmp_path, run.manifest), DataFolder(tmp_path, run.manifest)
     one.put(first, start)
