@@ -6,8 +6,8 @@ Never: decides when to do what; the client's round loop does.
 Next: instructions.py for the instructions themselves; client.py for combining several of them in
 one transaction.
 
-Every coroutine returns the ConfirmedTransaction and raises what Sender.send raises. What would pay
-again when it lands again is signed once; see `pay_once`.
+Every coroutine returns the ConfirmedTransaction and raises what Sender.send raises. A payment
+that would be made again when it lands again is signed once; see `pay_once`.
 """
 
 from __future__ import annotations
