@@ -162,7 +162,7 @@ def leaves(one):
     A target that was acquitted has a part of the bond, which may be claimed at once.
     """
     assert "error" in one.is_refused(line_of(JOIN, "case appeal"))
-    leave, withdraw, claim = commands_of(JOIN, "Leave")
+    leave, claim, withdraw = commands_of(JOIN, "Leave")
     one.types(leave)
     assert "slot" in one.is_refused(withdraw)
     assert "vest at slot" in one.answer(claim)

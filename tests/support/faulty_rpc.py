@@ -79,6 +79,10 @@ class FaultyRpc(DirectRpc):
         self.sent: list[Signature] = []
         self._first_read: dict[Pubkey, Account | None] = {}
 
+    def forget_reads(self) -> None:
+        """Let `past` show accounts as they are at the next read."""
+        self._first_read.clear()
+
     async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
         signature = VersionedTransaction.from_bytes(raw).signatures[0]
         self.sent.append(signature)

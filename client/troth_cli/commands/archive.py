@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Optional
 import typer
 from typer.core import TyperGroup
 
-from troth_cli.commands.archive_options import bytes_of
 from troth_cli.errors import InputError
 from troth_cli.options import AllowPrivate, Common, From, OfRun, command
-from troth_cli.view.amounts import address_of_run
+from troth_cli.view.amounts import address_of_run, gigabytes
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def keep(options: KeepOptions, output: Output) -> None:
     settings = ArchiveSettings(
         run=address_of_run(options.run_address),
         folder=options.work if store else Path(options.out),
-        keeping=Keeping(bytes_of(options.max_gb), options.keep_rounds),
+        keeping=Keeping(gigabytes(options.max_gb, "--max-gb"), options.keep_rounds),
         others=tuple(options.data_from),
         allow_private=options.allow_private,
         copy_to=options.copy_to,

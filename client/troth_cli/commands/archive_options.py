@@ -6,19 +6,13 @@ Next: `participation.py`, `archive.py`.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Optional
+from typing import Annotated, Optional
 
 import typer
 
 from troth_cli.errors import InputError
 from troth_cli.options import AsOwner
-
-_GB: Final = 10**9
-
-
-def bytes_of(gigabytes: float | None) -> int | None:
-    """Return a bound in bytes; None is none."""
-    return None if gigabytes is None else int(gigabytes * _GB)
+from troth_cli.view.amounts import gigabytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +49,10 @@ class WithArchive(AsOwner):
     ] = None
 
     def archive_bytes(self) -> int | None:
-        """Return the most bytes of the archive. Raises InputError for a bound of no archive."""
+        """Return the most bytes of the archive.
+
+        Raises InputError for a bound of no archive, and for one that is no number of gigabytes.
+        """
         bounds = {
             "--archive-max-gb": self.archive_max_gb,
             "--archive-keep-rounds": self.archive_keep_rounds,
@@ -64,4 +61,4 @@ class WithArchive(AsOwner):
             if bound is not None and self.archive is None:
                 step = "Name the folder with --archive DIR, or leave this option out."
                 raise InputError("the folder of an archive as well", "none", step, name)
-        return bytes_of(self.archive_max_gb)
+        return gigabytes(self.archive_max_gb, "--archive-max-gb")

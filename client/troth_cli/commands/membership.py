@@ -1,12 +1,13 @@
 """`troth leave`, `withdraw`, `claim`, `set-endpoint`: commands of an owner beside taking part.
 
 Owns: options and printing. Never: the work; the chain client has it.
-Next: `participation.py` for `join` and `witness`.
+Next: `participation.py` for `join` and `witness`; `../workflows/session_money.py`.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -15,9 +16,12 @@ from troth_cli.view.amounts import address_of_run, lamports, sol
 from troth_cli.view.output import Output
 
 if TYPE_CHECKING:
+    from solders.keypair import Keypair
+    from solders.pubkey import Pubkey
+
     from troth_cli.slot_time import SlotTime
-    from troth_cli.view.output import Json
-    from troth_coordinator.chain.client import ConfirmedTransaction
+    from troth_cli.view.output import Facts, Json
+    from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
     from troth_coordinator.chain.operations import Owner
     from troth_coordinator.rules.view import NetworkView
 
@@ -35,6 +39,15 @@ class WithdrawOptions(AsOwner):
             " minimum; without it, only money that is due is paid out.",
         ),
     ] = "0"
+    state: Annotated[
+        Optional[Path],  # noqa: UP045  typer reads it at run time
+        typer.Option(
+            "--state",
+            metavar="DIR",
+            help="Folder of this participant, which has its session key; else one in troth-state,"
+            " named by run and owner.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +95,36 @@ def leave(options: AsOwner, output: Output) -> None:
 def withdraw(options: WithdrawOptions, output: Output) -> None:
     """Pay out stake whose waiting time is over; with --unbond, start the wait for more.
 
-    Where nothing is due yet, the command says how much is due when.
+    Where nothing is due yet, the command says how much is due when. Once the run owes you nothing
+    more, it brings back the SOL of the session key as well: so use it last, after troth claim. It
+    may be repeated for that, also when the run is closed.
     """
+    from troth_cli.connection import connect, run_async
+    from troth_cli.errors import NotDueError, NotJoinedError
+    from troth_cli.keyfiles import read_key
+    from troth_cli.workflows.session_money import SessionMoney
+    from troth_coordinator.chain.errors import AccountMissingError
+
     unbond = lamports(options.unbond, "--unbond")
-    as_owner(options, output, "Withdrawn.", lambda by: by.withdraw_stake(unbond))
+    key = read_key(options.key, output.warn)
+    run = address_of_run(options.run_address)
+    money = SessionMoney.find(run, key.pubkey(), options.state, output)
+
+    async def work() -> None:
+        async with connect(options.rpc, options.program) as client:
+            try:
+                values, said, block = await _acted(
+                    client, run, key, "Withdrawn.", lambda by: by.withdraw_stake(unbond)
+                )
+            except (AccountMissingError, NotDueError, NotJoinedError) as error:
+                back = await money.bring_back_instead(client, error, output)
+                known: dict[str, Json] = {"run": str(run), "owner": str(key.pubkey())}
+                output.result(known | back.values(), back.text)
+                return
+            back = await money.bring_back(client)
+        output.result(values | back.values(), f"{said} {back.text}".rstrip(), block)
+
+    run_async(work())
 
 
 def claim(options: AsOwner, output: Output) -> None:
@@ -127,6 +166,25 @@ def as_owner(
     """Send one transaction with the owner's key; print it with the remaining claims."""
     from troth_cli.connection import connect, run_async
     from troth_cli.keyfiles import read_key
+
+    key, run = read_key(options.key, output.warn), address_of_run(options.run_address)
+
+    async def work() -> None:
+        async with connect(options.rpc, options.program) as client:
+            values, said, block = await _acted(client, run, key, done, act)
+        output.result(values, said, block)
+
+    run_async(work())
+
+
+async def _acted(
+    client: "CoordinatorClient",
+    run: "Pubkey",
+    key: "Keypair",
+    done: "str | Callable[[NetworkView, SlotTime], str]",
+    act: "Callable[[Owner], Awaitable[ConfirmedTransaction]]",
+) -> "tuple[dict[str, Json], str, Facts]":
+    """Send one transaction with the owner's key; return values, words and remaining claims."""
     from troth_cli.slot_time import slot_time
     from troth_cli.view.chain import transaction_values
     from troth_cli.view.participants import owner_block, owner_values, require_joined
@@ -135,32 +193,26 @@ def as_owner(
     from troth_coordinator.chain.errors import ProgramRefusedError
     from troth_coordinator.chain.operations import Owner
 
-    key = read_key(options.key, output.warn)
-    run, owner = address_of_run(options.run_address), key.pubkey()
-
-    async def work() -> None:
-        async with connect(options.rpc, options.program) as client:
-            at = RunAddresses.of(await client.read_run(run), client.program_id)
-            require_joined(await client.read_participant(run, owner), run, owner)
-            slot = await slot_time(client.rpc)
-            before = await client.balance(owner)
-            try:
-                sent = await act(Owner(client, at, key))
-            except ProgramRefusedError as error:
-                raise await with_date(error, client, at, owner) from error
-            received = await client.balance(owner) - before + sent.fee_lamports
-            view = await client.snapshot(run)
-            participant = await client.read_participant(run, owner)
-        values: dict[str, Json] = {
-            "run": str(run),
-            "owner": str(owner),
-            "received_lamports": received,
-            "slot_micros": slot.micros,
-            **owner_values(view, participant, owner),
-            **transaction_values(sent),
-        }
-        text = f" Received {sol(received)}." if received > 0 else ""
-        said = done if isinstance(done, str) else done(view, slot)
-        output.result(values, said + text, owner_block(values, slot))
-
-    run_async(work())
+    owner = key.pubkey()
+    at = RunAddresses.of(await client.read_run(run), client.program_id)
+    require_joined(await client.read_participant(run, owner), run, owner)
+    slot = await slot_time(client.rpc)
+    before = await client.balance(owner)
+    try:
+        sent = await act(Owner(client, at, key))
+    except ProgramRefusedError as error:
+        raise await with_date(error, client, at, owner) from error
+    received = await client.balance(owner) - before + sent.fee_lamports
+    view = await client.snapshot(run)
+    participant = await client.read_participant(run, owner)
+    values: dict[str, Json] = {
+        "run": str(run),
+        "owner": str(owner),
+        "received_lamports": received,
+        "slot_micros": slot.micros,
+        **owner_values(view, participant, owner),
+        **transaction_values(sent),
+    }
+    text = f" Received {sol(received)}." if received > 0 else ""
+    said = done if isinstance(done, str) else done(view, slot)
+    return values, said + text, owner_block(values, slot)

@@ -4,6 +4,7 @@ Owns: exact decimal arithmetic on amounts. Never: a float.
 Next: `commands/`, which all take these as text.
 """
 
+import math
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 LAMPORTS_PER_SOL = 10**9
 PPM = 10**6
+GB = 10**9
+MAX_GB = 10**9
+"""An exabyte: more than one disk or store of a run has."""
 MAX_SOL = 10**9
 """More than all SOL in existence."""
 
@@ -56,6 +60,16 @@ def lamports(text: str, what: str) -> int:
             what,
         )
     return int(exact)
+
+
+def gigabytes(number: float | None, what: str) -> int | None:
+    """Return a bound in bytes, None for none; `what` names it in the InputError."""
+    if number is None:
+        return None
+    if not math.isfinite(number) or not 0 <= number <= MAX_GB:
+        step = "Write a number; leave the option out for no bound."
+        raise InputError(f"gigabytes from 0 to {MAX_GB}, like 2.5", f"{number:g}", step, what)
+    return int(number * GB)
 
 
 def ppm(text: str, what: str) -> int:

@@ -9,6 +9,7 @@ from solders.keypair import Keypair
 
 from troth_client.participant.settings import ParticipantSettings
 from troth_client.telemetry.events import EventSink
+from troth_coordinator.chain.attempts import Once
 from troth_coordinator.chain.errors import RpcError, TransactionError
 from troth_coordinator.chain.operations import JoinOffer, Owner
 from troth_coordinator.rules.ids import ParticipantIndex
@@ -26,9 +27,13 @@ async def known_place(owner: Owner) -> tuple[ParticipantIndex | None, str]:
 
 
 async def join(
-    owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str
+    owner: Owner, settings: ParticipantSettings, session: Keypair, endpoint: str, once: Once
 ) -> tuple[ParticipantIndex, int]:
-    """Return our index (of an earlier join or a new one) and the fee in lamports."""
+    """Return our index (of an earlier join or a new one) and the fee in lamports.
+
+    May be repeated with the same `once`: an earlier join's new session key is then funded once. A
+    deposit needs none, since the program takes one of an owner.
+    """
     view = await owner.client.snapshot(owner.at.run)
     known = index_of_owner(view.entries, bytes(owner.key.pubkey()))
     if known is None:
@@ -42,7 +47,8 @@ async def join(
     entry = view.entries[known]
     if bytes(session.pubkey()) in (entry.session, entry.next_session):
         return known, 0
-    sent = await owner.set_session_key(session.pubkey(), settings.session_lamports)
+    money = 0 if once.is_signed else settings.session_lamports
+    sent = await owner.set_session_key(session.pubkey(), money, once)
     return known, sent.fee_lamports
 
 

@@ -68,6 +68,7 @@ from troth_client.transport.guard import is_outbound_only
 from troth_client.transport.http import http_transport
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.agreement import check_run
+from troth_coordinator.chain.attempts import Once
 from troth_coordinator.chain.client import CoordinatorClient, SendPolicy
 from troth_coordinator.chain.clusters import public_name
 from troth_coordinator.chain.errors import (
@@ -190,7 +191,7 @@ async def _enter(
     is_late = chain.index == OUTSIDE and (view.round > 0 or is_given)
     if is_late:
         await _interruptible(member, Supervisor(member).arrive, following)
-    joining = partial(join, owner, settings, chain.identity.session, endpoint)
+    joining = partial(join, owner, settings, chain.identity.session, endpoint, Once())
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
     beside = _beside(settings)

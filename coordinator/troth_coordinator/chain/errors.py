@@ -346,15 +346,19 @@ class RunFullError(TransactionError):
 
 
 class BlockhashExpiredError(TransactionError):
-    """The transaction was sent under several blockhashes and never landed."""
+    """Each blockhash has expired, and no node shows that the transaction landed.
 
-    def __init__(self, num_attempts: int) -> None:
-        super().__init__(
-            "transaction",
-            "to land before its blockhash expired",
-            f"{num_attempts} attempts, none landed",
-            "the network is congested or drops our transactions: raise the priority fee or retry",
+    `look`: the command that shows whether a payment, which is signed once, landed all the same.
+    """
+
+    def __init__(self, num_attempts: int, look: str = "") -> None:
+        found = (
+            "one attempt that no node shows" if look else f"{num_attempts} attempts, none landed"
         )
+        step = "the network is congested or drops our transactions: raise the priority fee or retry"
+        once = f"the payment may have landed all the same: look ({look}) before you repeat it"
+        subject, expected = "transaction", "to land before its blockhash expired"
+        super().__init__(subject, expected, found, once if look else step)
         self.num_attempts = num_attempts
 
 
@@ -379,12 +383,9 @@ class TransactionTooLargeError(TransactionError):
     """The serialised transaction exceeds the network's limit."""
 
     def __init__(self, size_bytes: int, limit_bytes: int) -> None:
-        super().__init__(
-            "transaction",
-            f"at most {limit_bytes} bytes",
-            f"{size_bytes} bytes",
-            "put fewer instructions into one transaction",
-        )
+        expected, found = f"at most {limit_bytes} bytes", f"{size_bytes} bytes"
+        step = "put fewer instructions into one transaction"
+        super().__init__("transaction", expected, found, step)
 
 
 class MissingSignerError(TransactionError):

@@ -6,7 +6,8 @@ Never: decides when to do what; the client's round loop does.
 Next: instructions.py for the instructions themselves; client.py for combining several of them in
 one transaction.
 
-Every coroutine returns the ConfirmedTransaction and raises what Sender.send raises.
+Every coroutine returns the ConfirmedTransaction and raises what Sender.send raises. A payment
+that would be made again when it lands again is signed once; see `pay_once`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ from solders.system_program import TransferParams, transfer
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.addresses import RunAddresses
-from troth_coordinator.chain.attempts import SendWatch
+from troth_coordinator.chain.attempts import Once
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import ProgramRefusedError, RunFullError
+from troth_coordinator.chain.errors import (
+    BlockhashExpiredError,
+    ProgramRefusedError,
+    RpcUnreachableError,
+    RunFullError,
+)
 from troth_coordinator.chain.instructions import JoinTerms, Manifest, RunTerms
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import made_by_program
@@ -40,6 +46,29 @@ ROUNDS_PER_TRANSACTION = 4
 
 
 T = TypeVar("T")
+
+
+async def pay_once(
+    client: CoordinatorClient,
+    built: Sequence[Instruction],
+    key: Keypair,
+    look: str,
+    once: Once | None = None,
+) -> ConfirmedTransaction:
+    """Send a payment under one signature: a node may hide that it landed.
+
+    `look` is the command that shows whether it did. `once` tells the caller whether it was signed.
+    Raises BlockhashExpiredError with that command where no node shows it, else as Sender.send.
+    """
+    once = once or Once()
+    try:
+        return await client.send(built, [key], once)
+    except (BlockhashExpiredError, RpcUnreachableError) as error:
+        if not once.is_signed:
+            raise
+        raise BlockhashExpiredError(1, look) from error
+
+
 _Attempt = Callable[[Sequence[Instruction], Sequence[Keypair]], Awaitable[T]]
 
 
@@ -96,7 +125,8 @@ class Authority:
 
     async def fund_run(self, lamports: int) -> ConfirmedTransaction:
         """Pay into the reward pool."""
-        return await self._send(make.fund_run(self.at, self._me, lamports))
+        built = make.fund_run(self.at, self._me, lamports)
+        return await pay_once(self.client, [built], self.key, f"troth run show {self.at.run}")
 
     async def pause_run(self) -> ConfirmedTransaction:
         """Ask for a pause."""
@@ -161,30 +191,31 @@ class Owner:
         index, _none = await self._at_first_place(offer, self.client.simulate)
         return index
 
-    async def top_up_stake(
-        self, lamports: int, watch: SendWatch | None = None
-    ) -> ConfirmedTransaction:
+    async def top_up_stake(self, lamports: int, once: Once | None = None) -> ConfirmedTransaction:
         """Add to the stake."""
-        return await self._send(
-            make.top_up_stake(self.at, self.key.pubkey(), lamports), watch=watch
-        )
+        built = make.top_up_stake(self.at, self.key.pubkey(), lamports)
+        return await pay_once(self.client, [built], self.key, self._stake_shown, once)
 
     async def set_session_key(
-        self, session: Pubkey, session_lamports: int = 0
+        self, session: Pubkey, session_lamports: int = 0, once: Once | None = None
     ) -> ConfirmedTransaction:
         """Name a new session key, and fund it."""
-        built = make.set_session_key(self.at, self.key.pubkey(), session)
-        return await self._send(built, *self._funding(session, session_lamports))
+        built = [make.set_session_key(self.at, self.key.pubkey(), session)]
+        if session_lamports == 0:
+            return await self._send(*built)
+        built += self._funding(session, session_lamports)
+        return await pay_once(self.client, built, self.key, _balance_of(session), once)
 
     async def set_endpoint(self, endpoint: str) -> ConfirmedTransaction:
         """Announce another address for what this participant serves; in force at once."""
         return await self._send(make.set_endpoint(self.at, self.key.pubkey(), endpoint))
 
     async def fund_session(
-        self, session: Pubkey, lamports: int, watch: SendWatch | None = None
+        self, session: Pubkey, lamports: int, once: Once | None = None
     ) -> ConfirmedTransaction:
         """Move lamports to the session key, which pays for its own transactions."""
-        return await self._send(*self._funding(session, lamports), watch=watch)
+        built = self._funding(session, lamports)
+        return await pay_once(self.client, built, self.key, _balance_of(session), once)
 
     async def leave_run(self, payer: Keypair | None = None) -> ConfirmedTransaction:
         """Leave from the next round open. `payer` pays the fee, else the owner."""
@@ -196,11 +227,18 @@ class Owner:
         owner = self.key.pubkey()
         view = await self.client.read_participant(self.at.run, owner)
         payer = None if view is None else Pubkey.from_bytes(view.payer)
-        return await self._send(make.withdraw_stake(self.at, owner, unbond_lamports, payer))
+        built = make.withdraw_stake(self.at, owner, unbond_lamports, payer)
+        if unbond_lamports == 0:
+            return await self._send(built)
+        return await pay_once(self.client, [built], self.key, self._stake_shown)
 
     async def claim_reward(self) -> ConfirmedTransaction:
         """Take vested rewards."""
         return await self._send(make.claim_reward(self.at, self.key.pubkey()))
+
+    @property
+    def _stake_shown(self) -> str:
+        return f"troth stake show {self.at.run}"
 
     def _funding(self, session: Pubkey, lamports: int) -> list[Instruction]:
         if lamports == 0:
@@ -228,10 +266,12 @@ class Owner:
                     raise
         raise RunFullError(str(self.at.run), view.run.params.capacity)
 
-    async def _send(
-        self, *built: Instruction, watch: SendWatch | None = None
-    ) -> ConfirmedTransaction:
-        return await self.client.send(built, [self.key], watch)
+    async def _send(self, *built: Instruction) -> ConfirmedTransaction:
+        return await self.client.send(built, [self.key])
+
+
+def _balance_of(key: Pubkey) -> str:
+    return f"solana balance {key}"
 
 
 @dataclass(frozen=True, slots=True)
