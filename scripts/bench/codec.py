@@ -5,6 +5,7 @@ Next: `apply.py`.
 """
 
 import argparse
+import os
 
 import plain
 import torch
@@ -23,29 +24,35 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     tiles, parameters = arguments.tiles, arguments.tiles * 4096
     u = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(0))
-    slow_select = plain.best_seconds(lambda: plain.select(u.numpy(), 8), repeats=1)
-    print(f"{parameters / 1e6:.1f} M parameters, {arguments.threads} thread(s)")
+    print(f"{parameters / 1e6:.1f} M parameters, {arguments.threads} thread(s)", end="")
+    print(f", processor time, load {os.getloadavg()[0]:.1f}")
     for k in ALLOWED_K:
-        measure(u, k, slow_select)
+        measure(u, k)
 
 
-def measure(u: torch.Tensor, k: int, slow_select: float) -> None:
+def measure(u: torch.Tensor, k: int) -> None:
     """Print the rows of one k; both sides must agree first."""
     tiles, parameters = len(u), u.numel()
     signs, slow_signs = select(u, k), plain.select(u.numpy(), k)
     data = encode(signs)
     if data != plain.pack(slow_signs, k):
         raise SystemExit(f"k = {k}: the bytes differ")
-    slow_pack = plain.best_seconds(lambda: plain.pack(slow_signs, k))
-    slow_unpack = plain.best_seconds(lambda: plain.unpack(data, tiles, k))
-    fast_select = plain.best_seconds(lambda: select(u, k))
-    fast_encode = plain.best_seconds(lambda: encode(signs))
-    fast_decode = plain.best_seconds(lambda: decode(data, tiles, k))
+    found = plain.in_turns(
+        {
+            "slow select": lambda: plain.select(u.numpy(), k),
+            "fast select": lambda: select(u, k),
+            "slow pack": lambda: plain.pack(slow_signs, k),
+            "fast pack": lambda: encode(signs),
+            "slow unpack": lambda: plain.unpack(data, tiles, k),
+            "fast unpack": lambda: decode(data, tiles, k),
+        }
+    )
     root = plain.best_seconds(lambda: payload_root(data))
     print(f"k = {k}: {len(data)} bytes, {len(data) / parameters:.5f} per parameter")
-    print(plain.row("  select", fast_select, slow_select, parameters))
-    print(plain.row("  encode", fast_encode, slow_pack, parameters))
-    print(plain.row("  decode with checks", fast_decode, slow_unpack, parameters))
+    names = {"select": "select", "pack": "encode", "unpack": "decode with checks"}
+    for part, name in names.items():
+        fast, slow = found[f"fast {part}"], found[f"slow {part}"]
+        print(plain.row(f"  {name}", fast, slow, parameters))
     print(f"{'  of which root':<22}{root * 1e3:>9.2f} ms")
 
 
