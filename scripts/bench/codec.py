@@ -6,6 +6,7 @@ Next: `apply.py`.
 
 import argparse
 import os
+from collections.abc import Callable
 
 import plain
 import torch
@@ -13,6 +14,8 @@ import torch
 from troth_client.compression.codec import decode, encode, payload_root
 from troth_client.compression.limits import ALLOWED_K
 from troth_client.compression.topk import select
+
+Call = Callable[[], object]
 
 
 def main() -> None:
@@ -37,22 +40,19 @@ def measure(u: torch.Tensor, k: int) -> None:
     data = encode(signs)
     if data != plain.pack(slow_signs, k):
         raise SystemExit(f"k = {k}: the bytes differ")
-    found = plain.in_turns(
-        {
-            "slow select": lambda: plain.select(u.numpy(), k),
-            "fast select": lambda: select(u, k),
-            "slow pack": lambda: plain.pack(slow_signs, k),
-            "fast pack": lambda: encode(signs),
-            "slow unpack": lambda: plain.unpack(data, tiles, k),
-            "fast unpack": lambda: decode(data, tiles, k),
-        }
-    )
+    ways: dict[str, tuple[Call, Call]] = {
+        "select": (lambda: select(u, k), lambda: plain.select(u.numpy(), k)),
+        "encode": (lambda: encode(signs), lambda: plain.pack(slow_signs, k)),
+        "decode with checks": (
+            lambda: decode(data, tiles, k),
+            lambda: plain.unpack(data, tiles, k),
+        ),
+    }
     root = plain.best_seconds(lambda: payload_root(data))
     print(f"k = {k}: {len(data)} bytes, {len(data) / parameters:.5f} per parameter")
-    names = {"select": "select", "pack": "encode", "unpack": "decode with checks"}
-    for part, name in names.items():
-        fast, slow = found[f"fast {part}"], found[f"slow {part}"]
-        print(plain.row(f"  {name}", fast, slow, parameters))
+    for name, (ours, slow) in ways.items():
+        found = plain.in_turns({"ours": ours, "plain": slow}, repeats=9)
+        print(plain.row(f"  {name}", found["ours"], found["plain"], parameters))
     print(f"{'  of which root':<22}{root * 1e3:>9.2f} ms")
 
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from troth_attestation.selection import top_k
 
-_BLOCK_TILES = 128
-"""So many tiles are chosen from at a time, as torch does: copies stay in the cache."""
+_BLOCK_TILES = 32
+"""So many tiles are chosen from at a time: copies of that size stay in the cache."""
 Signs = tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64], npt.NDArray[np.bool_]]
 
 
