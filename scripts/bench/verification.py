@@ -57,7 +57,7 @@ OF_READERS = {
     FETCHED: "a seat: root of the set for its verdict, and reading if it was not pushed",
     SHOWN: "all who look for a set",
 }
-"""What is not once a seat: all of it by the number of audits."""
+"""Work that is not done once by each seat: all of it is divided by the number of audits."""
 OF_AUDITS = OF_A_SEAT | OF_A_TARGET | OF_A_RECEIVER | OF_READERS
 OF_A_START = {"assemble": "the start of a member, once a run: counted on neither side"}
 GRADIENT = "HonestWork.gradient"

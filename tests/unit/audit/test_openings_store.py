@@ -160,7 +160,7 @@ DATA = AUDIT.data
 
 @pytest.fixture
 def read(monkeypatch):
-    """What was decoded so far."""
+    """Return a list that grows by one with each set that is decoded."""
     found = []
     decode = openings.decode
     monkeypatch.setattr(openings, "decode", lambda *args: (found.append(args), decode(*args))[1])
