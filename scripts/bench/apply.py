@@ -5,6 +5,9 @@ Next: `client/troth_client/compression/apply.py`.
 """
 
 import argparse
+import os
+import time
+from collections.abc import Callable
 
 import numpy as np
 import plain
@@ -37,14 +40,25 @@ def main() -> None:
     slow_signs = [plain.select(x.numpy(), k) for x in u]
     basis = integer_basis().astype(np.int64)
     expected = plain.direction(slow_signs, basis)
-    slow = plain.best_seconds(lambda: plain.direction(slow_signs, basis), repeats=1)
-    print(f"{parameters / 1e6:.1f} M parameters, {len(u)} payloads, k = {k}")
-    for path in (choose_path(arguments.device), integer_path("int64 is measured too")):
-        found = direction(payloads, tiles, path)
-        if not np.array_equal(found.cpu().numpy(), expected):
+    paths = (choose_path(arguments.device), integer_path("int64 is measured too"))
+    for path in paths:
+        if not np.array_equal(direction(payloads, tiles, path).cpu().numpy(), expected):
             raise SystemExit(f"{path}: the direction differs")
-        seconds = plain.best_seconds(lambda p=path: finish(direction(payloads, tiles, p)))
-        print(plain.row(f"direction {path.dtype}"[:21], seconds, slow, parameters))
+    found = plain.in_turns(
+        {
+            "plain": lambda: plain.direction(slow_signs, basis),
+            **{
+                f"{path.dtype}": lambda p=path: finish(direction(payloads, tiles, p))
+                for path in paths
+            },
+        },
+        clock=clock_of(arguments.device),
+    )
+    print(f"{parameters / 1e6:.1f} M parameters, {len(u)} payloads, k = {k}", end="")
+    print(f", load {os.getloadavg()[0]:.1f}")
+    for path in paths:
+        name = f"{path.dtype}"
+        print(plain.row(f"direction {name}"[:21], found[name], found["plain"], parameters))
         print(f"  on {path.device}{f': {path.reason}' if path.reason else ''}")
     measure_step(tiles, choose_path(arguments.device))
     seconds = plain.best_seconds(lambda: dct2(u[0]))
@@ -57,12 +71,20 @@ def measure_step(tiles: int, path: ApplyPath) -> None:
     d = torch.randint(-1, 2, (tiles, 64, 64), dtype=torch.int8)
     weight = torch.randn(64, tiles * 64)
     whole, flat = weight.numpy().copy(), layout.from_tiles(d)["w"].numpy()
-    slow = plain.best_seconds(
-        lambda: whole * np.float32(A) - np.float32(B) * flat.astype(np.float32)
-    )
     weights, d = {"w": weight.to(path.device)}, d.to(path.device)
-    ours = plain.best_seconds(lambda: (step(weights, d, layout, A, B, path), finish(weights["w"])))
-    print(plain.row("step", ours, slow, tiles * 4096))
+    found = plain.in_turns(
+        {
+            "plain": lambda: whole * np.float32(A) - np.float32(B) * flat.astype(np.float32),
+            "ours": lambda: (step(weights, d, layout, A, B, path), finish(weights["w"])),
+        },
+        clock=clock_of(path.device.type),
+    )
+    print(plain.row("step", found["ours"], found["plain"], tiles * 4096))
+
+
+def clock_of(device: str) -> Callable[[], float]:
+    """Return processor time, or on a GPU that of the wall: it works while the processor waits."""
+    return time.process_time if device == "cpu" else time.perf_counter
 
 
 def finish(tensor: torch.Tensor) -> None:

@@ -5,6 +5,8 @@ Next: `apply.py`.
 """
 
 import argparse
+import os
+from collections.abc import Callable
 
 import plain
 import torch
@@ -12,6 +14,8 @@ import torch
 from troth_client.compression.codec import decode, encode, payload_root
 from troth_client.compression.limits import ALLOWED_K
 from troth_client.compression.topk import select
+
+Call = Callable[[], object]
 
 
 def main() -> None:
@@ -23,29 +27,32 @@ def main() -> None:
     torch.set_num_threads(arguments.threads)
     tiles, parameters = arguments.tiles, arguments.tiles * 4096
     u = torch.randn(tiles, 64, 64, generator=torch.Generator().manual_seed(0))
-    slow_select = plain.best_seconds(lambda: plain.select(u.numpy(), 8), repeats=1)
-    print(f"{parameters / 1e6:.1f} M parameters, {arguments.threads} thread(s)")
+    print(f"{parameters / 1e6:.1f} M parameters, {arguments.threads} thread(s)", end="")
+    print(f", processor time, load {os.getloadavg()[0]:.1f}")
     for k in ALLOWED_K:
-        measure(u, k, slow_select)
+        measure(u, k)
 
 
-def measure(u: torch.Tensor, k: int, slow_select: float) -> None:
+def measure(u: torch.Tensor, k: int) -> None:
     """Print the rows of one k; both sides must agree first."""
     tiles, parameters = len(u), u.numel()
     signs, slow_signs = select(u, k), plain.select(u.numpy(), k)
     data = encode(signs)
     if data != plain.pack(slow_signs, k):
         raise SystemExit(f"k = {k}: the bytes differ")
-    slow_pack = plain.best_seconds(lambda: plain.pack(slow_signs, k))
-    slow_unpack = plain.best_seconds(lambda: plain.unpack(data, tiles, k))
-    fast_select = plain.best_seconds(lambda: select(u, k))
-    fast_encode = plain.best_seconds(lambda: encode(signs))
-    fast_decode = plain.best_seconds(lambda: decode(data, tiles, k))
+    ways: dict[str, tuple[Call, Call]] = {
+        "select": (lambda: select(u, k), lambda: plain.select(u.numpy(), k)),
+        "encode": (lambda: encode(signs), lambda: plain.pack(slow_signs, k)),
+        "decode with checks": (
+            lambda: decode(data, tiles, k),
+            lambda: plain.unpack(data, tiles, k),
+        ),
+    }
     root = plain.best_seconds(lambda: payload_root(data))
     print(f"k = {k}: {len(data)} bytes, {len(data) / parameters:.5f} per parameter")
-    print(plain.row("  select", fast_select, slow_select, parameters))
-    print(plain.row("  encode", fast_encode, slow_pack, parameters))
-    print(plain.row("  decode with checks", fast_decode, slow_unpack, parameters))
+    for name, (ours, slow) in ways.items():
+        found = plain.in_turns({"ours": ours, "plain": slow}, repeats=9)
+        print(plain.row(f"  {name}", found["ours"], found["plain"], parameters))
     print(f"{'  of which root':<22}{root * 1e3:>9.2f} ms")
 
 

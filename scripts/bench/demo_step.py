@@ -14,11 +14,13 @@ import statistics
 import time
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
 from troth_cli.bench.sizes import SIZES
 from troth_client.compression.apply import update
 from troth_client.compression.codec import VerifiedPayload, decode, encode
+from troth_client.compression.encoder import Encoder
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
@@ -56,8 +58,9 @@ def measure(
     arguments: argparse.Namespace,
     paths: tuple[ApplyPath, ApplyPath],
 ) -> None:
-    """Print the rows of one k and number of threads; all of our ways must agree on weights."""
+    """Print the rows of one k and number of threads; all of our ways must agree before."""
     gradient = draw(layout, 0)
+    check_encode(layout, gradient, k, paths[1])
     payloads = [own_payload(layout, k, 1 + n) for n in range(arguments.peers)]
     ways: dict[str, Callable[[], dict[str, float]]] = {
         "released": released_step(layout, gradient, k, arguments.peers)
@@ -85,6 +88,29 @@ def measure(
         print(
             f"  {name:<9} {'  '.join(cells)} ms  {wall:5.2f} x released, {cpu:5.2f} x by cpu time"
         )
+
+
+def check_encode(layout: TileLayout, gradient: Tensors, k: int, compiled: ApplyPath) -> None:
+    """Ask both of our ways to encode the same D(g); SystemExit unless they answer the same bits.
+
+    Each way has a DCT of its own, so torch gets the D(g) that the compiled kernels compute: it is
+    what they return without a momentum.
+    """
+    rule = Residual(999_000)
+    ours, other = compiled.encoder(layout, rule, k), Encoder(layout, rule, k)
+    coefficients = compiled.encoder(layout, Residual(0), k).encode(gradient, None).u
+    before = ours.encode(draw(layout, 98), None).carried
+    wanted = other.encode_tiles(coefficients.clone(), before)
+    for in_place in (False, True):
+        found = ours.encode(gradient, before, in_place=in_place)
+        same = [
+            torch.equal(found.u.view(torch.int32), wanted.u.view(torch.int32)),
+            np.array_equal(found.top.indices, wanted.top.indices),
+            np.array_equal(found.top.negative, wanted.top.negative),
+            np.array_equal(found.is_sent, wanted.is_sent),
+        ]
+        if not all(same):
+            raise SystemExit(f"k = {k}: u, places, signs and sent tiles are equal: {same}")
 
 
 def median(rows: list[dict[str, float]], part: str) -> float:

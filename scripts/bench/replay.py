@@ -8,11 +8,13 @@ Never: a claim; those go to docs with their log.
 Next: `client/troth_client/compression/apply.py`, `attestation/troth_attestation/state.py`.
 
 The older commit is measured by this same file in a process of its own, with the modules of that
-checkout. Its packages have other names, and it had no compiled kernels.
+checkout. Its packages have other names, and it had no compiled kernels. So each process is told the
+shapes, which this checkout makes. Times are those of the processor.
 """
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -27,6 +29,8 @@ import numpy as np
 import torch
 
 A, B = 1.0 - 2.0**-14, 2.0**-10
+DEMO = Path(__file__).resolve().parents[2] / "client/troth_cli/demo/demo.toml"
+Shapes = dict[str, tuple[int, ...]]
 PACKAGES = ("client", "coordinator", "attestation")
 PARTS = ("decode", "apply", "root", "apply + root", "round")
 
@@ -42,10 +46,10 @@ def main() -> None:
     parser.add_argument(
         "--torch", action="store_true", help="no compiled kernels, as in short runs of small models"
     )
-    parser.add_argument("--one", action="store_true", help="only measure, in this process")
+    parser.add_argument("--one", metavar="SHAPES", help="only measure, in this process")
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measured(arguments)))
+        print(json.dumps(measured(json.loads(arguments.one), arguments)))
         return
     here = Path(__file__).resolve().parents[2]
     checkouts = {"now": here} | ({"before": arguments.before} if arguments.before else {})
@@ -63,8 +67,8 @@ def asked(checkout: Path, arguments: argparse.Namespace) -> dict[str, dict[str, 
     flags = ["--peers", arguments.peers, "--k", arguments.k, "--repeats", arguments.repeats]
     flags += ["--torch"] * arguments.torch
     done = subprocess.run(
-        [sys.executable, __file__, "--one", *map(str, flags)],
-        env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        [sys.executable, __file__, "--one", json.dumps(models()), *map(str, flags)],
+        env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=True,
@@ -85,35 +89,31 @@ def show(found: Mapping[str, list[dict[str, dict[str, float]]]]) -> None:
             print(f"{model:<8}{part:<13}{cells}{ratio}")
 
 
-def measured(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
+def measured(
+    models_: Mapping[str, Shapes], arguments: argparse.Namespace
+) -> dict[str, dict[str, float]]:
     """Return the median seconds of each part, by model."""
     torch.set_num_threads(1)
-    return {name: replayed(shapes, arguments) for name, shapes in models().items()}
+    found = {}
+    for name, shapes in models_.items():
+        # JSON has lists where a layout has tuples.
+        found[name] = replayed({n: tuple(shape) for n, shape in shapes.items()}, arguments)
+    return found
 
 
-def models() -> dict[str, dict[str, tuple[int, ...]]]:
-    """Return the shapes of the demo's model, and of a Llama of 29.9 M parameters."""
-    return {
-        "0.66 M": llama(width=128, inner=384, layers=3, words=256, shared=64),
-        "29.9 M": llama(width=512, inner=1408, layers=8, words=8192, shared=512),
-    }
+def models() -> dict[str, Shapes]:
+    """Return the shapes of the demo's model, and of a Llama of 29.9 M parameters, by their size."""
+    from troth_cli.bench.sizes import SIZES  # noqa: PLC0415  an older checkout has neither
+    from troth_client.model.shapes import trainable_shapes  # noqa: PLC0415
+    from troth_coordinator.config_files import load_config  # noqa: PLC0415
+
+    demo = trainable_shapes(load_config([DEMO]).config.model)
+    found: list[Shapes] = [demo, dict(SIZES["30M"].shapes)]
+    sums = [sum(math.prod(shape) for shape in shapes.values()) for shapes in found]
+    return {f"{total / 1e6:.3g} M": shapes for total, shapes in zip(sums, found, strict=True)}
 
 
-def llama(*, width: int, inner: int, layers: int, words: int, shared: int) -> dict[str, Any]:
-    """Return the shapes of a Llama; `shared`: width of its keys and values."""
-    shapes: dict[str, tuple[int, ...]] = {"embed": (words, width), "norm": (width,)}
-    for n in range(layers):
-        shapes |= {f"{n}.q": (width, width), f"{n}.o": (width, width)}
-        shapes |= {f"{n}.k": (shared, width), f"{n}.v": (shared, width)}
-        shapes |= {f"{n}.gate": (inner, width), f"{n}.up": (inner, width)}
-        shapes |= {f"{n}.down": (width, inner)}
-        shapes |= {f"{n}.norm1": (width,), f"{n}.norm2": (width,)}
-    return shapes
-
-
-def replayed(
-    shapes: Mapping[str, tuple[int, ...]], arguments: argparse.Namespace
-) -> dict[str, float]:
+def replayed(shapes: Shapes, arguments: argparse.Namespace) -> dict[str, float]:
     """Return the median seconds of replaying a round; the first one is not counted."""
     own, k = modules(is_compiled=not arguments.torch), arguments.k
     layout = own["TileLayout"].from_shapes(shapes)
@@ -125,13 +125,13 @@ def replayed(
     arrays = {name: weight.numpy() for name, weight in weights.items()}
     times: dict[str, list[float]] = {part: [] for part in PARTS}
     for turn in range(arguments.repeats + 1):
-        start = time.perf_counter()
+        start = time.process_time()
         payloads = [own["decode"](data, tiles, k) for data in raw]
-        decoded = time.perf_counter()
+        decoded = time.process_time()
         own["update"](weights, payloads, layout, (A, B), path)
-        applied = time.perf_counter()
+        applied = time.process_time()
         own["state_root"](arrays, 1, 0, bytes(32))
-        end = time.perf_counter()
+        end = time.process_time()
         spent = (decoded - start, applied - decoded, end - applied, end - decoded, end - start)
         for part, seconds in zip(PARTS, spent, strict=True) if turn else ():
             times[part].append(seconds)

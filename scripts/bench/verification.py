@@ -1,7 +1,8 @@
 """Cost of verification beside training: `python scripts/bench/verification.py [--sequences N]`.
 
-Owns: a run in one process with audits, and the processor time of every heavy function. From both
-follows the cost of audits at p = 0.05 with three seats, as a share of the cost of training.
+Owns: a run in one process with audits, and the processor time of every heavy function, those of
+the transport on opening sets too. From them follows the cost of audits at p = 0.05 with three
+seats, as a share of the cost of training: two spare members receive and check each set as well.
 Never: a cheat, waiting, or the chain's own work. Next: `honest.py` for whether it is fair.
 
 More is sampled than p = 0.05, to have enough calls of each function; the share is computed for p.
@@ -13,19 +14,21 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import torch
+from metered import FETCHED, JUDGED, KEPT, SHOWN, MeteredTransport, Tally
 from whole_runs import on_source_text
 
+from troth_client.audit.push_openings import NUM_SPARES
 from troth_client.data.shards import TokenData
 from troth_client.participant.assembly import Ports
 from troth_client.runtime.base import Runtime, Work
+from troth_client.transport.base import Transport
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS
 from troth_coordinator.rules.settings import RunSettings
@@ -46,31 +49,44 @@ OF_A_SEAT = {
 OF_A_TARGET = {
     "HonestWork.open_tiles": "the target: u and its tree, twice; the opening set",
 }
-OF_AUDITS = OF_A_SEAT | OF_A_TARGET
+OF_A_RECEIVER = {
+    JUDGED: "a seat or spare: root and reading of a pushed set",
+    KEPT: "a seat or spare: keeping it",
+}
+OF_READERS = {
+    FETCHED: "a seat: root of the set for its verdict, and reading if it was not pushed",
+    SHOWN: "all who look for a set",
+}
+"""Work that is not done once by each seat: all of it is divided by the number of audits."""
+OF_AUDITS = OF_A_SEAT | OF_A_TARGET | OF_A_RECEIVER | OF_READERS
 OF_A_START = {"assemble": "the start of a member, once a run: counted on neither side"}
 GRADIENT = "HonestWork.gradient"
 TARGET_SHARE = 0.15
 
 
-class Meter:
-    """Processor seconds and calls by function."""
-
-    def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
-        self.calls: Counter[str] = Counter()
+class Meter(Tally):
+    """Processor seconds and calls by function, and what follows from them."""
 
     def wrap(self, _member: SimulatedMember, ports: Ports) -> Ports:
-        """Put the meter on a member's runtime."""
-        return replace(ports, runtime=_MeteredRuntime(ports.runtime, self))
+        """Put the meter on a member's runtime and transport."""
+        transport = cast(Transport, MeteredTransport(ports.transport, self))
+        return replace(ports, runtime=_MeteredRuntime(ports.runtime, self), transport=transport)
 
     def each(self, names: Iterable[str]) -> float:
         """Return the seconds that one call of each of these functions takes."""
-        return sum(self.seconds[name] / self.calls[name] for name in names)
+        return sum(self.seconds[name] / max(self.calls[name], 1) for name in names)
+
+    @property
+    def sets(self) -> float:
+        """Seconds of one audit that go into its opening set on the way to seats and spares."""
+        (audits,) = (self.calls[name] for name in OF_A_TARGET)
+        readers = sum(self.seconds[name] for name in OF_READERS) / audits
+        return (SEATS + NUM_SPARES) * self.each(OF_A_RECEIVER) + readers
 
     @property
     def audit(self) -> float:
-        """Seconds of one audit: its seats, and the target that shows its tiles."""
-        return SEATS * self.each(OF_A_SEAT) + self.each(OF_A_TARGET)
+        """Seconds of one audit: seats, the target that shows its tiles, the way of the set."""
+        return SEATS * self.each(OF_A_SEAT) + self.each(OF_A_TARGET) + self.sets
 
     @property
     def training(self) -> float:
@@ -100,8 +116,7 @@ class _MeteredRuntime:
         try:
             return await self._runtime.compute(function, *args, **kwargs)
         finally:
-            self._meter.seconds[name] += time.thread_time() - begun
-            self._meter.calls[name] += 1
+            self._meter.add(name, time.thread_time() - begun)
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         return self._runtime.start(work, name)
@@ -142,9 +157,11 @@ def table(meter: Meter) -> str:
         lines.append(
             f"| `{name}` | {calls} | {seconds / calls * 1e3:.1f} | {seconds:.2f} | {what} |"
         )
-    cost = RATE * meter.audit
+    cost, bare = RATE * meter.audit, RATE * (meter.audit - meter.sets)
     lines += [
         "",
+        f"an opening set on its way to {SEATS} seats and {NUM_SPARES} spares "
+        f"{meter.sets * 1e3:.1f} ms; without it audits take {bare / meter.training:.1%}",
         f"one seat {meter.each(OF_A_SEAT) * 1e3:.0f} ms; "
         f"one payload {meter.training * 1e3:.0f} ms to its trainer",
         f"at p = {RATE} and {SEATS} seats audits take {cost / meter.training:.1%} of what trainers "

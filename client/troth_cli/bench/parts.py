@@ -9,7 +9,6 @@ Random gradients are no worse than real ones here: no part takes longer or short
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -35,13 +34,14 @@ from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.released import ReleasedDeMo
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
+from troth_client.train.adamw import adamw, is_fused
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.ids import NONE, Address, Digest, ParticipantIndex, RoundIndex
 
 OURS, RELEASED, SHA256 = "troth", "released DeMo", "SHA-256"
 ON_HOST = "BLAKE3, processor"
-ADAMW, ALL_REDUCE = "AdamW", "dense all-reduce"
+ADAMW, NOT_FUSED, ALL_REDUCE = "AdamW, fused", "AdamW, default", "dense all-reduce"
 KEPT = "encode, kept for audits"
 _STRIDE = 1_009
 _A, _B, _RATE = 1.0 - 2.0**-14, 2.0**-10, 1e-3
@@ -168,20 +168,19 @@ class Bench:
 
         yield self._timed("encode", {OURS: encode, RELEASED: released_encode})
         yield self._timed("apply", {OURS: apply, RELEASED: released_apply})
-        ways = {OURS: both, RELEASED: released_both, ADAMW: self._adamw()}
+        ways = {OURS: both, RELEASED: released_both, **self._adamw()}
         seconds = in_turns(ways, plan.repeats, plan.device)
         # Not in turns with the others: it needs two processes, which start and end with it.
         count, threads = self._layout.num_parameters, torch.get_num_threads()
         seconds[all_reduce_on(plan.device)] = dense_all_reduce(count, plan.repeats, threads)
         yield Part("step", seconds)
 
-    def _adamw(self) -> Way:
+    def _adamw(self) -> dict[str, Way]:
         weights = [tensor.requires_grad_() for tensor in self._draw(1).values()]
         for weight, gradient in zip(weights, self._gradient.values(), strict=True):
             weight.grad = gradient
-        optimizer: Any = torch.optim.AdamW(weights, lr=_RATE, foreach=True)
-        step: Way = optimizer.step
-        return step
+        optimizer = adamw(weights, lr=_RATE)
+        return {ADAMW if is_fused(optimizer) else NOT_FUSED: optimizer.step}
 
     def _write(self) -> bytes:
         return codec.encode(self._signs)

@@ -82,7 +82,8 @@ def bench(options: BenchOptions, output: Output) -> None:
     Encode, apply, payloads, roots, judge and sketch, on random tensors of Llama shapes. All ways to
     do a part take turns in one process, but for the dense all-reduce. That one follows in two
     processes of its own, through loopback: no network is measured. They compute on the processor,
-    which the table says where the other ways have a GPU. It shows medians and ratios.
+    which the table says where the other ways have a GPU. AdamW is torch's fused one, or torch's
+    default where there is none. It shows medians and ratios.
     """
     sizes = _sizes_of(options.sizes)
     if options.plot is not None:
@@ -150,9 +151,8 @@ def _measure(name: str, size: "Size", plan: "Plan") -> "Measured":
     from troth_cli.bench.table import Measured
 
     made = Bench(size, plan)
-    kernels = "compiled" if made.path.kernels else made.path.note or "torch"
-    about = (name, size.num_parameters, str(plan.device), made.payload_bytes, kernels)
-    return Measured(*about, list(made.parts()))
+    about = (name, size.num_parameters, str(plan.device), made.payload_bytes)
+    return Measured(*about, made.path.summary, list(made.parts()))
 
 
 def _sizes_of(text: str) -> dict[str, "Size"]:

@@ -117,6 +117,15 @@ class ApplyPath:
         """Tiles worked on at a time."""
         return _CPU_BLOCK_TILES if self.device.type == "cpu" else MAX_BLOCK_TILES
 
+    @property
+    def summary(self) -> str:
+        """Which code applies payloads; where and in which arithmetic if others were asked for."""
+        code = "compiled" if self.kernels else self.note or "torch"
+        if not self.reason:
+            return code
+        arithmetic = str(self.dtype).removeprefix("torch.")
+        return f"{code}, on {self.device} in {arithmetic}: {self.reason}"
+
     def encoder(self, layout: TileLayout, rule: Residual, k: int) -> Encoder:
         """Return the encoder whose momentum lives where payloads are applied.
 

@@ -23,6 +23,9 @@ from troth_coordinator.rules.config import MICRO, RunConfig
 
 _LARGEST_ZERO = float(LEAST_NORMAL) - 2.0**-149
 """The largest magnitude that counts as zero."""
+_CPU_BLOCK_TILES = 64
+_DEVICE_BLOCK_TILES = 16384
+"""So many tiles are compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +110,12 @@ class Residual:
         It is if the gradient moved one entry of u by the floor or more, and u is not all zero.
         """
         u = moved.u.view(-1, TILE_COEFFICIENTS)
-        without = moved.without
-        change = u if without is None else u - without.view(-1, TILE_COEFFICIENTS)
-        has_moved = _largest(change) >= 2.0**-self.sent_floor_log2
-        found: Bools = (has_moved & (_largest(u) > 0)).cpu().numpy()
+        floor = 2.0**-self.sent_floor_log2
+        largest = _largest(u)
+        change = largest
+        if moved.without is not None:
+            change = _largest(u, moved.without.view(-1, TILE_COEFFICIENTS))
+        found: Bools = ((change >= floor) & (largest > 0)).cpu().numpy()
         return found
 
 
@@ -119,6 +124,20 @@ def flushed(tiles: Tensor) -> Tensor:
     return torch.nn.functional.hardshrink(tiles, _LARGEST_ZERO)
 
 
-def _largest(rows: Tensor) -> Tensor:
-    """Return max |x| of each row."""
-    return rows.abs().amax(dim=1)
+def _largest(rows: Tensor, without: Tensor | None = None) -> Tensor:
+    """Return max |x| of each row of `rows`, or of what they are more than `without`.
+
+    One block after another is copied to the same memory, which stays in a processor's cache.
+    Copies of all rows would cost most of the time.
+    """
+    size = _CPU_BLOCK_TILES if rows.device.type == "cpu" else _DEVICE_BLOCK_TILES
+    memory, found = torch.empty_like(rows[:size]), []
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        copy = memory[: len(block)]
+        if without is None:
+            torch.abs(block, out=copy)
+        else:
+            torch.sub(block, without[start : start + size], out=copy).abs_()
+        found.append(copy.amax(dim=1))
+    return torch.cat(found)

@@ -67,6 +67,7 @@ class OpeningsStore:
         self._roots: dict[tuple[int, int], Digest] = {}
         self._wanted: tuple[Wanted, ...] = ()
         self._judged: tuple[bytes, Wanted] | None = None
+        self._read: dict[tuple[int, int], tuple[Digest, Sampled]] = {}
         self._verified: dict[bytes, tuple[_Version, bytes]] = {}
         for path in folder.iterdir():
             found = _NAME.fullmatch(path.name)
@@ -82,6 +83,7 @@ class OpeningsStore:
         data = openings.encode(sampled, after, before)
         root = openings.openings_root(data)
         self._room.write(lambda: self.keep(sampled, root, data, durable=self._durable))
+        self._read[sampled.round, sampled.index] = root, sampled
         return root
 
     async def fetch(
@@ -95,13 +97,19 @@ class OpeningsStore:
         `openings.size`.
         """
         blob = BlobId(sampled.round, BlobKind.OPENINGS, root)
+        key = sampled.round, sampled.index
         data, is_readable = await transport.fetch(
-            blob, holders, openings.size(sampled), lambda data: (data, _is_readable(data, sampled))
+            blob,
+            holders,
+            openings.size(sampled),
+            lambda data: (data, self._reads(data, sampled, root)),
         )
-        if is_readable and self._roots.get((sampled.round, sampled.index)) != root:
+        if is_readable and self._roots.get(key) != root:
             # Serving others is optional: a full disk must not cost us our own verdict.
             with contextlib.suppress(DiskFullError):
                 self.keep(sampled, root, data, durable=False)
+        if is_readable and self._roots.get(key) == root:
+            self._read[key] = root, sampled
         return data
 
     @property
@@ -135,6 +143,7 @@ class OpeningsStore:
         is_judged = judged is not None and judged[0] is data and judged[1] in self._claims(root)
         found = judged[1] if judged is not None and is_judged else self._claim(root, data)
         self.keep(found.sampled, found.root, data, durable=False)
+        self._read[found.sampled.round, found.sampled.index] = found.root, found.sampled
 
     def _claim(self, root: bytes, data: bytes) -> Wanted:
         """Return the wanted set that these bytes are; BlobRefusedError if they are none."""
@@ -174,7 +183,9 @@ class OpeningsStore:
         """
         root = self._roots.get((sampled.round, sampled.index))
         data = None if root is None else self.shown(root)
-        return root if data is not None and _is_readable(data, sampled) else None
+        if root is None or data is None:
+            return None
+        return root if self._reads(data, sampled, root) else None
 
     def shown(self, root: bytes) -> bytes | None:
         """Return the set with this root for any reader; None if it is missing or damaged."""
@@ -199,6 +210,7 @@ class OpeningsStore:
     def settle(self, round_: int, index: int) -> None:
         """Forget the set of an audit that is settled; harmless when repeated."""
         root = self._roots.pop((round_, index), None)
+        self._read.pop((round_, index), None)
         if root is not None:
             self._path(round_, index, root).unlink(missing_ok=True)
 
@@ -216,6 +228,16 @@ class OpeningsStore:
         atomic_write(path, [data], durable)
         self._roots[sampled.round, sampled.index] = root
         self._remember(root, _version_of(path), data)
+
+    def _reads(self, data: bytes, sampled: Sampled, root: Digest) -> bool:
+        """Tell whether bytes with this root are the opened tiles of this audit.
+
+        The caller compared bytes and root. So they are not decoded if the set that was read here
+        for this very draw has that root: no other bytes have it, whatever became of a file.
+        """
+        if self._read.get((sampled.round, sampled.index)) == (root, sampled):
+            return True
+        return _is_readable(data, sampled)
 
     def _remember(self, root: bytes, version: "_Version", data: bytes) -> None:
         """Keep checked bytes in memory, as long as their file is of this version."""

@@ -5,7 +5,6 @@ Never: an exchange between ranks. Next: `averaged.py`, `diloco.py` and `decouple
 """
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -16,6 +15,7 @@ from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.weights import build
 from troth_client.runtime.files import Closable
+from troth_client.train.adamw import adamw
 from troth_client.train.evaluate import evaluate
 from troth_client.train.passes import summed_loss
 from troth_client.train.step import MICRO, as_tokens
@@ -83,7 +83,7 @@ class AdamWSteps:
         self._material = material
         self._model = model
         self._called = called
-        self._optimizer = torch.optim.AdamW(
+        self._optimizer = adamw(
             model.parameters(), lr=material.adamw_lr(0), betas=BETAS, weight_decay=WEIGHT_DECAY
         )
 

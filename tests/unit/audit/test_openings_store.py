@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from troth_attestation import openings
 from troth_attestation.errors import OpeningFieldError, OpeningPathError
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.openings_store import OpeningsStore, Wanted
-from troth_client.transport.errors import BlobRefusedError
+from troth_client.transport.errors import BlobRefusedError, FetchError
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 
 AUDIT = opened.opened()
@@ -154,12 +155,19 @@ def test_a_set_of_our_own_is_flushed_where_the_store_is_durable(tmp_path, monkey
 
 
 OTHER = opened.opened(round_=8)
+DATA = AUDIT.data
 
 
-def test_what_was_judged_is_not_read_again_when_it_is_accepted(tmp_path, monkeypatch):
-    read = []
+@pytest.fixture
+def read(monkeypatch):
+    """Return a list that grows by one with each set that is decoded."""
+    found = []
     decode = openings.decode
-    monkeypatch.setattr(openings, "decode", lambda *args: (read.append(args), decode(*args))[1])
+    monkeypatch.setattr(openings, "decode", lambda *args: (found.append(args), decode(*args))[1])
+    return found
+
+
+def test_what_was_judged_is_not_read_again_when_it_is_accepted(tmp_path, read):
     store = OpeningsStore(tmp_path)
     store.want([wanted()])
     data = AUDIT.data
@@ -167,6 +175,65 @@ def test_what_was_judged_is_not_read_again_when_it_is_accepted(tmp_path, monkeyp
     store.accept(AUDIT.root, data)
     assert len(read) == 1
     assert store.shown(AUDIT.root) == data
+
+
+def pushed(folder):
+    store = OpeningsStore(folder)
+    store.want([wanted()])
+    store.judge(AUDIT.root, DATA)
+    store.accept(AUDIT.root, DATA)
+    return store
+
+
+@pytest.mark.parametrize("damage", [None, "a bit", "gone"])
+async def test_a_pushed_set_is_fetched_without_reading_it_again_whatever_became_of_its_file(
+    tmp_path, read, damage
+):
+    """A damaged file shows in its root; then another holder gives the bytes that have it."""
+    holder, network = OpeningsStore(tmp_path / "a"), MemoryNetwork()
+    made(holder)
+    read.clear()
+    seat = pushed(tmp_path / "b")
+    path = tmp_path / "b" / f"9-5-{AUDIT.root.hex()}"
+    if damage == "a bit":
+        data = bytearray(DATA)
+        data[40_000] ^= 1
+        path.write_bytes(data)
+    elif damage == "gone":
+        path.unlink()
+    async with memory_transport(network, "a") as a, memory_transport(network, "b") as b:
+        b.show(seat)
+        if damage is not None:
+            assert seat.shown(AUDIT.root) is None
+            with pytest.raises(FetchError):
+                await seat.fetch(b, AUDIT.sampled, AUDIT.root, ["a"])
+            a.show(holder)
+        assert await seat.fetch(b, AUDIT.sampled, AUDIT.root, ["a"]) == DATA
+    assert len(read) == 1
+
+
+@pytest.mark.parametrize("change", ["another draw", "a restart", "forgotten"])
+async def test_a_set_that_was_not_read_for_this_draw_is_read_when_it_is_fetched(
+    tmp_path, read, change
+):
+    holder, sampled = OpeningsStore(tmp_path / "other"), AUDIT.sampled
+    made(holder)
+    read.clear()
+    store = pushed(tmp_path / "own")
+    if change == "another draw":
+        sampled = replace(sampled, tiles=tuple(tile ^ 1 for tile in sampled.tiles))
+    elif change == "a restart":
+        store = OpeningsStore(tmp_path / "own")
+    else:
+        store.settle(9, 5)
+    network = MemoryNetwork()
+    async with memory_transport(network, "a") as a, memory_transport(network, "b") as b:
+        a.show(holder)
+        b.show(store)
+        for _ in range(2):
+            assert await store.fetch(b, sampled, AUDIT.root, ["a"]) == DATA
+    assert len(read) == (3 if change == "another draw" else 2)
+    assert (store.find_set(sampled) is None) == (change == "another draw")
 
 
 @pytest.mark.parametrize("change", ["other bytes", "another root", "the audit has ended"])

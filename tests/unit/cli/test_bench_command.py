@@ -33,6 +33,7 @@ from troth_cli.bench.reduce import NUM_RANKS, dense_all_reduce
 from troth_cli.bench.sizes import FIXED_BYTES, SIZES
 from troth_cli.bench.table import COLUMNS, Measured, grid, picture
 from troth_cli.errors import CommandError
+from troth_client.compression.known_answer import integer_path
 
 BESIDE = {
     KEPT: set(),
@@ -70,6 +71,16 @@ def test_every_part_is_measured_beside_what_it_is_compared_with(cli, tmp_path, d
     assert all(seconds > 0 for part in found["seconds"].values() for seconds in part.values())
     assert found["parameters"] == SIZES["1M"].num_parameters
     assert "dense all-reduce" in drawing.read_text()
+
+
+def test_a_path_that_fell_back_is_named_with_its_device_arithmetic_and_reason(cli, monkeypatch):
+    path = integer_path("other Q in tile 3")
+    monkeypatch.setattr("troth_cli.bench.parts.choose_path", lambda *_args, **_options: path)
+    words = ("bench", "--sizes", "1M", "--device", "cpu", "--repeats", "1", "--peers", "1")
+    told = "torch, on cpu in int64: other Q in tile 3"
+    assert told in " ".join(cli(*words).out.split())
+    (found,) = cli(*words, "--json").json["measured"]
+    assert found["kernels"] == told
 
 
 @pytest.mark.cuda

@@ -8,7 +8,7 @@ import torch
 from support.kernels import carried, momentum_of
 
 from troth_client.compression.errors import TileShapeError
-from troth_client.compression.residual import Carried, Residual
+from troth_client.compression.residual import Carried, Moved, Residual
 from troth_client.compression.topk import top_k
 from troth_coordinator.rules.config import DemoSection, JudgeSection, RunConfig
 
@@ -53,6 +53,38 @@ def test_a_tile_that_its_gradient_did_not_move_is_not_sent():
         moved = rule.accumulate(before, gradient)
         assert rule.is_sent(moved).tolist() == [True, False, False]
         assert top_k(moved.u, 8).signs(rule.is_sent(moved)).indices[1:].any() == 0
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 130])
+def test_tiles_on_both_sides_of_a_block_are_judged_alone(count):
+    """One tile in three is sent, at the floor to the bit; the next one is just below it."""
+    floor = 2.0**-40
+    below = float(torch.nextafter(torch.tensor(floor), torch.tensor(0.0)))
+    place = torch.arange(count)
+    for sign in (1, -1):
+        change = torch.zeros(count, 4096)
+        change[place, (997 * place) % 4096] = torch.tensor([floor, below, 0.0])[place % 3] * sign
+        change = change.view(count, 64, 64)
+        expected = (place % 3 == 0).tolist()
+        assert Residual(0).is_sent(Moved(change, None)).tolist() == expected
+        without = torch.full_like(change, 2.0**-30)
+        whole = without.clone()
+        whole[change != 0] = change[change != 0]
+        without[change != 0] = 0
+        assert Residual(0).is_sent(Moved(whole, without)).tolist() == expected
+    still = Moved(torch.zeros(count, 64, 64), torch.ones(count, 64, 64))
+    assert Residual(0).is_sent(still).tolist() == [False] * count
+
+
+def test_what_is_sent_is_that_of_whole_tensors_to_the_bit():
+    u, without = tiles(5, 150), tiles(6, 150)
+    u[::7], without[::5] = 0, 0
+    u[::3] = without[::3] + 2.0**-24 * tiles(7, 150)[::3]
+    for log2 in (20, 22, 23, 40):
+        far = (u - without).abs().amax(dim=(1, 2)) >= 2.0**-log2
+        expected = far & (u.abs().amax(dim=(1, 2)) > 0)
+        found = Residual(0, sent_floor_log2=log2).is_sent(Moved(u, without))
+        assert found.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(("alpha", "kept"), [(1_000_000, 0.0), (200_000, 0.8), (0, 1.0)])
