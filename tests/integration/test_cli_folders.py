@@ -1,10 +1,11 @@
-"""`troth join` and its state folder: a member with another one is refused."""
+"""`troth join` and its state folder: another one, or that of a chain that is gone, is refused."""
 
 import signal
+from dataclasses import replace
 
 import pytest
 from solders.pubkey import Pubkey
-from support.network import processes, refused_check
+from support.network import SOL, processes, refused_check, start
 
 from troth_cli.state_folders import state_folder
 
@@ -55,3 +56,26 @@ def test_a_member_with_another_state_folder_is_refused_and_told_where_its_own_is
     begun(joined, (*empty, "--anyway"), "taken")
     back = refused_check(bench.cli.refused(*arguments), "state")
     assert "another session key" in back["found"], "it was used from elsewhere since"
+
+
+def test_the_folder_of_a_chain_that_is_gone_is_refused_on_the_next_and_nothing_is_paid(
+    bench, joined
+):
+    run = bench.create(*PATIENT)
+    begun(joined, bench.join_arguments(run, "a"), "first")
+    (bench.folder / "run.toml").unlink()
+    launcher = start()
+    try:
+        for name in ("authority", "a"):
+            launcher.airdrop(bench.address(name), 10 * SOL)
+        fresh = replace(bench, launcher=launcher)
+        assert fresh.create(*PATIENT) == run, "the same commands, the same address"
+        error = fresh.cli.refused(*fresh.join_arguments(run, "a"))
+        assert error["kind"] == "StoreIdentityError"
+        assert "genesis_hash" in error["expected"]
+        assert "Remove or rename this folder" in error["next_step"]
+        assert fresh.balance("a") == 10 * SOL
+        status = fresh.cli.json(*fresh.of_run("status", run=run))
+        assert status["participants"] == []
+    finally:
+        launcher.stop()
