@@ -28,6 +28,8 @@
         ├── MachineTooSlowError       work that takes longer than its window
         ├── BoundsError               honest work that the judge's bounds do not call ok
         ├── UnreachableError          a machine that others cannot connect to
+        ├── LeftError                 a key that has left, and would deposit again unasked
+        ├── OtherFolderError          a state folder that is not that of the place in the run
         ├── OtherKeyError             a key that may not do what was asked
         ├── NotDueError               rewards or stake that may not be paid out yet
         └── NotJoinedError            the key takes no part in the run
@@ -174,6 +176,14 @@ class BoundsError(CommandError):
 
 class UnreachableError(CommandError):
     """Nobody can connect to this machine; only a check's result names it."""
+
+
+class LeftError(CommandError):
+    """A key that has left would deposit again unasked; only a check's result names it."""
+
+
+class OtherFolderError(CommandError):
+    """A member's state lies in another folder; only a check's result names it."""
 
 
 class JoinRefusedError(CommandError):

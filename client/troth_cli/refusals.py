@@ -21,7 +21,8 @@ STEPS: Final[Mapping[str, str]] = {
     "RewardUnfunded": "fill the pool first: troth run fund RUN --sol AMOUNT",
     "NotAdmitted": "ask the run's authority for admission, then repeat it",
     "NotJoined": f"troth join takes part; {_STAKE}",
-    "AlreadyJoined": "use another key, or first leave and withdraw: troth leave, troth withdraw",
+    "AlreadyJoined": "after troth leave, wait until no case may follow and the rewards have vested:"
+    f" {_STAKE}; another key can join at once",
     "AlreadyLeaving": "nothing is left to do: troth withdraw pays the stake, or says when it will",
     "StakeBelowMinimum": "troth leave starts the wait for all of it; --unbond takes only the rest",
     "TicketsFull": "take what is ripe first: troth withdraw RUN",

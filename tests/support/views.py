@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
+from troth_coordinator.rules.ids import NO_INDEX, NONE, ZERO_DIGEST
 from troth_coordinator.rules.params import ChainParams
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import (
@@ -11,6 +11,7 @@ from troth_coordinator.rules.view import (
     EntryFlag,
     EntryView,
     NetworkView,
+    ParticipantView,
     Role,
     RoundFlag,
     RoundView,
@@ -18,6 +19,7 @@ from troth_coordinator.rules.view import (
     RunView,
     SeedStatus,
     Status,
+    TicketView,
 )
 
 BOTH = Role.TRAINER | Role.WITNESS
@@ -225,3 +227,27 @@ def network(
         round=round_ or round_view(),
         previous_round=None,
     )
+
+
+def participant(**changes: Any) -> ParticipantView:
+    """Return the account of the owner of entry 1, who is owed nothing there."""
+    made = ParticipantView(
+        version=1,
+        bump=255,
+        run=key(10),
+        owner=key(1),
+        payer=key(1),
+        index=NO_INDEX,
+        admitted=False,
+        barred=False,
+        endpoint="",
+        tickets=(TicketView(0, 0),) * 8,
+        claimable=0,
+        withdrawn_total=5,
+        claimed_total=5,
+        manifest_round=NONE,
+        manifest_hash=ZERO_DIGEST,
+        manifest_uri="",
+        record=None,
+    )
+    return replace(made, **changes)

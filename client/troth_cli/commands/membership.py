@@ -86,7 +86,8 @@ def leave(options: AsOwner, output: Output) -> None:
         return (
             f"Leaving. The stake is due in {slot.window(params.unbond_slots)}: troth withdraw.\n"
             f"Juries may need your vote for {slot.window(jury_duty_slots(params))} at most: keep"
-            " troth join running until it exits."
+            " troth join running until it exits. After a stop the same command goes on so, and"
+            " deposits nothing."
         )
 
     as_owner(options, output, leaving, lambda by: by.leave_run())

@@ -190,7 +190,7 @@ class WitnessOptions(WithArchive):
     ] = ""
     anyway: Annotated[
         bool,
-        typer.Option("--anyway", help="Join although this machine seems too slow or unreachable."),
+        typer.Option("--anyway", help="Join although machine or state folder seem unfit for it."),
     ] = False
     check: Annotated[
         bool, typer.Option("--check", help="Only make the checks; nothing is paid.")
@@ -199,9 +199,9 @@ class WitnessOptions(WithArchive):
         bool,
         typer.Option("--plain", help="Print a line per event; no live view on a terminal."),
     ] = False
-    yes: Annotated[bool, typer.Option("--yes", help="Deposit without asking at a terminal.")] = (
-        False
-    )
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Deposit unasked, also where this key has left the run.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +245,9 @@ def join(options: JoinOptions, output: Output) -> None:
     way; the stake stays, and the same command resumes. A second Ctrl-C stops at once. Audits do not
     wait: the event `owed` lists the duties that are left, the slots in which to resume, and the
     highest fine for silence in lamports.
+
+    After `troth leave` the same command serves these duties and deposits nothing. Later it joins
+    again, with another deposit: outside a terminal only with --yes.
 
     Several GPUs of this machine compute one payload with --ranks N: this process takes part, and
     N-1 others that it starts compute for it. Where one of them ends, it goes on alone. Where one

@@ -1,7 +1,7 @@
 """The approach to a run: what chain and members say before PyTorch is loaded.
 
 Owns: one connection, the probes, the order of the cheap checks; what the machine's checks need.
-Never: deposits, or asks more of a participant that comes back than its config.
+Never: deposits, or asks more of a participant that comes back than its config and its folder.
 Next: `join_checks.py` for the checks; `take_part.py` for the rest of a join.
 """
 
@@ -20,7 +20,6 @@ from troth_cli.workflows.checks import CheckResult, Row, run_checks
 from troth_cli.workflows.join_checks import (
     CHECKS,
     DATA,
-    RETURN_CHECKS,
     Newcomer,
     checked_stake,
     data_result,
@@ -34,12 +33,18 @@ from troth_cli.workflows.probes import (
     probe_weights,
 )
 from troth_cli.workflows.prospects import Tempo
+from troth_cli.workflows.return_checks import (
+    MEMBERSHIP,
+    RETURN_CHECKS,
+    check_membership,
+    was_here,
+)
 from troth_client.errors import ClientError
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_cluster
 from troth_coordinator.chain.operations import Owner
-from troth_coordinator.rules.membership import index_of_owner
+from troth_coordinator.rules.membership import index_left, index_of_owner, index_to_serve
 from troth_coordinator.rules.view import NetworkView
 
 _UNMEASURED: Final = Tempo(STATED, Fraction(1))
@@ -50,6 +55,7 @@ _NOTHING: Final[WeightsProbe | ClientError] = WeightsProbe(0, 0, 0.0)
 class Looked:
     """The run as it looked. A member that comes back has `is_member` and few rows.
 
+    So has one that has left and may still be asked for something: it deposits nothing.
     `is_guarded`: the run is on a public cluster, so only public addresses are connected to.
     """
 
@@ -62,16 +68,23 @@ class Looked:
     is_guarded: bool
 
 
-async def approach(request: JoinRequest, session: Keypair, report: Report) -> Looked:
-    """Look at the run and make the cheap checks.
+async def approach(
+    request: JoinRequest, session: Keypair, report: Report, *, is_asked: bool
+) -> Looked:
+    """Look at the run and make the cheap checks. `is_asked`: somebody agrees to a deposit.
 
     Raises InputError for a stake below the least, and the errors of a chain that cannot be asked.
     """
     async with connect(request.rpc_urls, request.program) as client:
+        us = request.owner.pubkey()
+        participant = await client.read_participant(request.run, us)
         view = await client.snapshot(request.run)
         cluster = None if request.allow_private else await public_cluster(client.rpc)
         check_announced(request.endpoint, cluster)
-        is_member = index_of_owner(view.entries, bytes(request.owner.pubkey())) is not None
+        place, left = index_of_owner(view.entries, bytes(us)), index_left(view, participant)
+        if place is None:
+            place = index_to_serve(view, participant)
+        is_member = place is not None
         least = view.run.params.min_stake_lamports
         stake = 0 if is_member else checked_stake(request.stake_lamports, least)
         tempo, weights = _UNMEASURED, _NOTHING
@@ -91,8 +104,12 @@ async def approach(request: JoinRequest, session: Keypair, report: Report) -> Lo
             weights=weights,
             tempo=tempo,
             report=report,
+            index=place,
+            is_asked=is_asked,
         )
         checks = RETURN_CHECKS if is_member else CHECKS
+        if left is not None and (is_member or was_here(request)):
+            checks = [(MEMBERSHIP, check_membership), *checks]
         if request.fetches_data:
             checks = [one for one in checks if one[0] != DATA]
         rows = await run_checks(checks, newcomer)

@@ -7,6 +7,7 @@ Next: `join_checks.py` for what is asked of chain and members; `take_part.py`.
 """
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,9 @@ def join(request: JoinRequest, output: Output) -> Joined:
     request = bring_config(request, output)
     session = session_key(request.state, output)
     with output.progress("data", in_bytes=False) as report:
-        looked = asyncio.run(approach(request, session, report))
+        looked = asyncio.run(
+            approach(request, session, report, is_asked=request.is_agreed or asks(output))
+        )
     stop_if_refused(looked.rows, request, output)
     if request.fetches_data:
         bring_data(request, output)
@@ -69,6 +72,11 @@ def join(request: JoinRequest, output: Output) -> Joined:
     with output.loading():
         from troth_cli.workflows.take_part import take_part
     return take_part(request, session, listen, output, looked)
+
+
+def asks(output: Output) -> bool:
+    """Tell whether somebody at a terminal is asked before a deposit."""
+    return not output.is_json and sys.stdin.isatty()
 
 
 def stop_if_refused(rows: Sequence[Row], request: JoinRequest, output: Output) -> None:

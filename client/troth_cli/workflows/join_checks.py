@@ -2,7 +2,7 @@
 
 Owns: program, config, data, balance, a free place, the weights, the time that is left.
 Never: sends a transaction: a place is tried by simulation.
-Next: `machine_checks.py` for the device; `probes.py` for what was measured; `join.py`.
+Next: `machine_checks.py` for the device; `return_checks.py` for a member; `join.py`.
 """
 
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.errors import InsufficientFundsError, ProgramRefusedError
 from troth_coordinator.chain.operations import JoinOffer, Owner
 from troth_coordinator.rules.config import RunConfig
+from troth_coordinator.rules.ids import ParticipantIndex
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView, Role, RunView
 
@@ -54,7 +55,8 @@ _TILE_VALUES: Final = 4096
 class Newcomer:
     """A newcomer, the run that it wants to join, and the measurements on the way.
 
-    `stake` is in lamports; `weights` is the error where nobody had them.
+    `stake` is in lamports; `weights` is the error where nobody had them. `index` is its place where
+    it has one. `is_asked`: somebody agrees to a deposit, in advance or at a terminal.
     """
 
     request: JoinRequest
@@ -66,6 +68,8 @@ class Newcomer:
     weights: WeightsProbe | ClientError
     tempo: Tempo
     report: Report
+    index: ParticipantIndex | None = None
+    is_asked: bool = True
 
     @property
     def client(self) -> CoordinatorClient:
@@ -297,5 +301,3 @@ CHECKS: Final[Registry[Newcomer]] = (
     ("weights", check_weights),
     ("time", check_time),
 )
-RETURN_CHECKS: Final[Registry[Newcomer]] = (("program", check_program), ("config", check_config))
-"""The checks of a member that comes back: it has paid, and its own state says the rest."""

@@ -7,7 +7,6 @@ Next: `machine_checks.py`; `troth_client.participant.process`.
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -24,7 +23,7 @@ from troth_cli.view.terms import losses_lines
 from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import CheckResult, run_checks, untested
 from troth_cli.workflows.helpers import helped
-from troth_cli.workflows.join import Joined, stop_if_refused
+from troth_cli.workflows.join import Joined, asks, stop_if_refused
 from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
@@ -118,6 +117,7 @@ def _checked(  # as above, and the team
             output.note(line)
         _ask(request, looked.stake, output)
     settings = _settings(request, session, listen)
+    settings = replace(settings, may_deposit=not looked.is_member)
     return Joined(rows, _participate(settings, request, team, output))
 
 
@@ -213,7 +213,7 @@ def _measured(request: JoinRequest, device: Device) -> Measured | ClientError:
 
 def _ask(request: JoinRequest, stake: int, output: Output) -> None:
     """Ask at a terminal whether to deposit; typer.Abort for a no."""
-    if request.is_agreed or output.is_json or not sys.stdin.isatty():
+    if request.is_agreed or not asks(output):
         return
     more = f"and move {sol(request.session_lamports)} to the session key"
     typer.confirm(f"Deposit {sol(stake)} {more}?", abort=True, err=True)

@@ -73,8 +73,9 @@ class FeesSpentError(RoundError):
 
     def __init__(self, session: str, spendable: int, round_lamports: int, has_left: bool) -> None:
         advice = (
-            "It has left the run at no cost and the whole stake unbonds: `troth withdraw` takes it."
-            " With SOL in the owner's account, `troth join` joins again."
+            "It has left the run at no cost, and the whole stake unbonds: `troth withdraw` takes"
+            " it. Send SOL to the owner's account and repeat the command: it serves what audits"
+            " still ask for. Later, `troth join --yes` joins again with a new stake."
             if has_left
             else "The stake stays. Send SOL to the owner's account, then repeat the command: it"
             " goes on where it was."

@@ -56,7 +56,8 @@ def check_standing(chain: RunChain, view: NetworkView) -> None:
         raise ReplacedError(
             f"session key {chain.payer} for index {chain.index}",
             f"{entry.session.hex()} on chain",
-            "Another process of the same owner replaced this one; nothing is lost.",
+            "Another process of this owner took its place, from another state folder. Only this"
+            " one can show what it has committed to: `troth join --anyway` here takes it back.",
         )
 
 

@@ -129,7 +129,7 @@ async def participate(
         transport = await stack.enter_async_context(opening)
         transport.show_files(member_files(settings.data, settings.config))
         await stack.enter_async_context(_archive(settings, owner, transport, events, genesis))
-        store = stack.enter_context(_open_store(settings, owner, events))
+        store = stack.enter_context(_open_store(settings, owner, run, genesis, events))
         keep_spent(settings.state, chain.pricing.epoch)
         threads = settings.num_threads or os.cpu_count()
         hashers = stack.enter_context(ThreadPoolExecutor(threads, "hash"))
@@ -299,9 +299,11 @@ def _archive(
     return archive_beside(kept, owner.client, transport, events, genesis)
 
 
-def _open_store(settings: ParticipantSettings, owner: Owner, events: EventSink) -> Store:
-    us = bytes(owner.key.pubkey())
-    identity = StoreIdentity(bytes(owner.at.run), us, settings.config.config_hash())
+def _open_store(
+    settings: ParticipantSettings, owner: Owner, run: RunView, genesis: bytes, events: EventSink
+) -> Store:
+    us, config_hash = bytes(owner.key.pubkey()), settings.config.config_hash()
+    identity = StoreIdentity(bytes(owner.at.run), us, config_hash, genesis, run.created_slot)
 
     def report(error: Exception) -> None:
         name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"

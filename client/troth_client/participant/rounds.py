@@ -25,7 +25,7 @@ from troth_client.train.memory import WAITING, give_back
 from troth_coordinator.chain.agreement import check_end
 from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
-from troth_coordinator.rules.ids import RoundIndex
+from troth_coordinator.rules.ids import NONE, RoundIndex
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.progress import PRESENT
 from troth_coordinator.rules.standing import is_short, needed_stake
@@ -136,6 +136,7 @@ class _Phases:
         self._strange_slot: int | None = None
         self._is_ending = False
         self._is_staying = False
+        self._has_reached = False
         self.num_failures = 0
 
     async def turn(self) -> NetworkView | None:
@@ -178,6 +179,7 @@ class _Phases:
         self._is_ending = is_ending
         if has_left(member.chain, view):
             # We still owe openings and verdicts for our time as a member.
+            await self._reach_leaving(view)
             if not await owes(member, view):
                 return view
             self._report_stay(view)
@@ -209,6 +211,21 @@ class _Phases:
             return False
         self._strange_slot = None
         return True
+
+    async def _reach_leaving(self, view: NetworkView) -> None:
+        """Bring the weights to the round in which we left: audits of ours may need those before.
+
+        A restart may find them older. Where they cannot be had, openings and reveals go on.
+        """
+        member = self._member
+        replica, left = member.state.replica, view.entries[member.chain.index].left_round
+        if self._has_reached or left == NONE or replica.round >= min(left, view.run.round):
+            return
+        try:
+            await member.replay.catch_up(view)
+        except LaggingError as error:
+            member.chain.events.emit("replay_failed", round=replica.round, reason=str(error))
+        self._has_reached = True
 
     async def _compare_end(self) -> None:
         """Raise RpcDisagreementError if another RPC node knows of no end: then we go on."""

@@ -32,7 +32,8 @@ class ParticipantSettings:
     its files when it likes: they outlive a kill, but no power cut.
     `session_lamports` are moved to the session key at join, to pay for its transactions; one
     process moves up to `refill_lamports` more later.
-    `stake_lamports` is the deposit at join, 0 for the least one. Where a fine takes the stake below
+    `stake_lamports` is the deposit at join, 0 for the least one. Without `may_deposit` it only goes
+    on where an earlier join has a place. Where a fine takes the stake below
     what this participant must keep, one process adds up to `top_up_lamports` in all.
     `priority` says how much may be paid to land sooner.
     `hubs` and `stores` are asked and served beside those of the config. On a public cluster
@@ -81,3 +82,4 @@ class ParticipantSettings:
     archive_bytes: int | None = None
     archive_rounds: int | None = None
     is_durable: bool = True
+    may_deposit: bool = True

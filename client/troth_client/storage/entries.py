@@ -23,11 +23,28 @@ Tiles = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Identity:
-    """The identity of a folder's state: run address, owner key and config hash, 32 bytes each."""
+    """The identity of a folder's state: run address, owner key and config hash, 32 bytes each.
+
+    `genesis_hash` names the network, `created_slot` the life of the run there: a fresh network
+    gives a run the same address. b"" and None are not compared.
+    """
 
     run: bytes
     owner: bytes
     config_hash: bytes
+    genesis_hash: bytes = b""
+    created_slot: int | None = None
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return what the folder keeps of it."""
+        kept: dict[str, str | int] = {
+            name: getattr(self, name).hex() for name in ("run", "owner", "config_hash")
+        }
+        if self.genesis_hash:
+            kept["genesis_hash"] = self.genesis_hash.hex()
+        if self.created_slot is not None:
+            kept["created_slot"] = self.created_slot
+        return kept
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Errors of local state, as one tree.
 
     StoreError
-    ├── StoreIdentityError   the folder belongs to another run, owner or config
+    ├── StoreIdentityError   the folder belongs to another network, run, owner or config
     └── StoreConflictError   a submission that would replace a different one of the same round
 
 From `sealed.py`: DamagedFileError (a torn or altered file). From `runtime/files.py`: DiskFullError
@@ -18,7 +18,7 @@ class StoreError(ClientError):
 
 
 class StoreIdentityError(StoreError):
-    """The folder holds the state of another run, owner or config."""
+    """The folder holds the state of another network, run, owner or config."""
 
 
 class StoreConflictError(StoreError):

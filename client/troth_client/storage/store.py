@@ -20,7 +20,7 @@ at a time.
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -55,6 +55,13 @@ RECORDS = "*.record"
 _NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
 _OURS = re.compile("|".join((_NAME.pattern, *map(re.escape, _FILES))))
 _NAME_FIELD = "file"
+_ADDED = ("genesis_hash", "created_slot")
+"""Fields of an identity that folders of earlier versions lack."""
+_ANOTHER = "Give each run and each participant a state folder of its own."
+_ANOTHER_CHAIN = (
+    "It is from another network, or from a run that was closed and created again. Remove or rename"
+    " this folder, or name another --state: its work counts nowhere else."
+)
 
 
 class _Entry(Protocol):
@@ -250,23 +257,28 @@ class Store(Closable):
         self._lock.close()
 
     def _check_identity(self, identity: Identity) -> None:
-        path = self._folder / IDENTITY_FILE
-        wanted = {name: getattr(identity, name).hex() for name in ("run", "owner", "config_hash")}
+        path, wanted = self._folder / IDENTITY_FILE, identity.to_json()
         if not path.exists():
-            text = json.dumps(wanted, indent=2, sort_keys=True)
-            atomic_write(path, [text.encode(), b"\n"], self._durable)
+            self._write_identity(path, wanted)
             return
         try:
             found = dict(json.loads(path.read_bytes()))
         except (ValueError, TypeError) as error:
             raise DamagedFileError(path, "the identity of a participant", str(error)) from error
         for name, value in wanted.items():
-            if found.get(name) != value:
+            # Folders of earlier versions do not name the network: they are taken as they are, once.
+            if found.get(name, value if name in _ADDED else None) != value:
                 raise StoreIdentityError(
                     f"{self._folder} to hold the state of {name} {value}",
                     f"{name} {found.get(name)}",
-                    "Give each run and each participant a state folder of its own.",
+                    _ANOTHER_CHAIN if name in _ADDED else _ANOTHER,
                 )
+        if not wanted.keys() <= found.keys():
+            self._write_identity(path, found | wanted)
+
+    def _write_identity(self, path: Path, identity: Mapping[str, object]) -> None:
+        text = json.dumps(identity, indent=2, sort_keys=True)
+        atomic_write(path, [text.encode(), b"\n"], self._durable)
 
     def _salt_key(self, draw: Callable[[int], bytes]) -> bytes:
         """Secret of this folder, drawn once; the salts of headers are derived from it."""

@@ -297,8 +297,11 @@ class LedgerFile:
 
     def _check(self, found: LedgerHead) -> None:
         if found != self.head:
-            expected = f"the ledger of run {self.head.run}"
-            raise LedgerFileError(str(self.path), expected, f"one of {found.run}", _ANOTHER)
+            expected, told = f"the ledger of run {self.head.run}", f"one of {found.run}"
+            if found.genesis_hash != self.head.genesis_hash:
+                expected += f" on the network with the genesis hash {self.head.genesis_hash}"
+                told += f" on {found.genesis_hash}"
+            raise LedgerFileError(str(self.path), expected, told, _ANOTHER)
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from troth_coordinator.rules import bitmap, eligibility, standing
+from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
+from troth_coordinator.rules.params_checks import longest_settlement_slots
 from troth_coordinator.rules.params_view import ParamsView
-from troth_coordinator.rules.view import EntryFlag, EntryView, Role, Status
+from troth_coordinator.rules.view import (
+    EntryFlag,
+    EntryView,
+    NetworkView,
+    ParticipantView,
+    Role,
+    RunView,
+    Status,
+)
 
 NEW_ROUNDS = 20
 """Included rounds in which it could have been audited, since joining or the last strike, after
@@ -129,6 +139,47 @@ def index_of_owner(entries: Sequence[EntryView], owner: bytes) -> ParticipantInd
         if entry.owner == owner and entry.status not in (Status.EMPTY, Status.LEFT):
             return ParticipantIndex(index)
     return None
+
+
+def index_left(view: NetworkView, participant: ParticipantView | None) -> ParticipantIndex | None:
+    """Return the index that an owner had before it left, while nobody else has it; else None."""
+    if participant is None or participant.index >= len(view.entries):
+        return None
+    entry = view.entries[participant.index]
+    is_ours = entry.owner == participant.owner and entry.status == Status.LEFT
+    return participant.index if is_ours else None
+
+
+def index_to_serve(
+    view: NetworkView, participant: ParticipantView | None
+) -> ParticipantIndex | None:
+    """Return the index of an owner that has left, while audits may ask it for something.
+
+    That is until the program lets it join again; None otherwise.
+    """
+    index = index_left(view, participant)
+    if index is None or participant is None:
+        return None
+    is_past = may_join_again(view.entries[index], participant, view.run, view.slot)
+    return None if is_past else index
+
+
+def may_join_again(entry: EntryView, participant: ParticipantView, run: RunView, slot: int) -> bool:
+    """Tell whether no case can be opened any more about the membership of one that has left.
+
+    Its tickets tell when it left.
+    """
+    if entry.audits:
+        return False
+    longest, clock = longest_settlement_slots(run.params), run_clock(run, slot)
+    opened = (
+        max(0, ticket.matures_clock - run.params.unbond_slots)
+        for ticket in participant.tickets
+        if ticket.lamports
+    )
+    return is_free(entry, run.round, run.params.ring) or all(
+        since + longest < clock for since in opened
+    )
 
 
 def is_free(entry: EntryView, round_: int, ring: int) -> bool:

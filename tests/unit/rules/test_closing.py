@@ -3,11 +3,10 @@
 from dataclasses import fields, replace
 
 import pytest
-from support.views import entry, key, roster, run_view
+from support.views import entry, participant, roster, run_view
 
 from troth_coordinator.rules.closing import entries_of, is_settled, is_spent, leftovers, liabilities
-from troth_coordinator.rules.ids import NO_INDEX, NONE, ZERO_DIGEST
-from troth_coordinator.rules.view import ParticipantView, RunView, Status, TicketView
+from troth_coordinator.rules.view import RunView, Status, TicketView
 
 GONE = entry(1, status=Status.LEFT, stake=0)
 DEBTS = [
@@ -16,30 +15,6 @@ DEBTS = [
     {"bucket_amount": (0, 0, 1)},
     {"withheld": 1},
 ]
-
-
-def participant(**changes):
-    """Return the account of the owner of entry 1, who is owed nothing there."""
-    made = ParticipantView(
-        version=1,
-        bump=255,
-        run=key(10),
-        owner=key(1),
-        payer=key(1),
-        index=NO_INDEX,
-        admitted=False,
-        barred=False,
-        endpoint="",
-        tickets=(TicketView(0, 0),) * 8,
-        claimable=0,
-        withdrawn_total=5,
-        claimed_total=5,
-        manifest_round=NONE,
-        manifest_hash=ZERO_DIGEST,
-        manifest_uri="",
-        record=None,
-    )
-    return replace(made, **changes)
 
 
 def test_the_vault_owes_its_rent_the_pool_and_every_total():
