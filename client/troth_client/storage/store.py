@@ -20,6 +20,7 @@ at a time.
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
@@ -93,6 +94,7 @@ class Store(Closable):
         self.room = Room(report)
         self.room.add(self._drop_peers)
         self._durable = durable
+        self._peers = threading.Lock()
         folder.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
         self._lock = FolderLock(folder)
         try:
@@ -197,10 +199,11 @@ class Store(Closable):
     def save_peer(self, submission: Submission) -> None:
         """Keep a peer's verified payload for replay, if there is room.
 
-        Not flushed: it can be fetched again.
+        Not flushed: it can be fetched again. An audit and a replay may save the same one at once.
         """
         path = self._path("peer", submission.round, submission.index)
-        self._write_spare(path, submission.to_record(), durable=False)
+        with self._peers:
+            self._write_spare(path, submission.to_record(), durable=False)
 
     def load_peer(self, round_: int, index: int) -> Submission | None:
         """Return a peer's payload, if it is kept."""
