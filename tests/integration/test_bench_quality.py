@@ -76,7 +76,7 @@ def test_a_script_killed_without_warning_finds_what_an_unbroken_one_finds(tmp_pa
     part = out.with_suffix(".part.npz")
     killed = subprocess.Popen(command(out, data), env=environment, **quiet)
     try:
-        wait_for(lambda: out.exists() and part.exists(), 120)
+        wait_for(lambda: out.exists() and part.exists(), 400)
     finally:
         killed.send_signal(signal.SIGKILL)
         killed.wait()

@@ -190,7 +190,7 @@ async def test_the_only_seed_dies_in_mid_transfer(run_factory):
 
 @VARIANT
 async def test_the_ring_moves_on_while_a_slow_joiner_fetches(run_factory):
-    """Its pieces take nine slots each: when all are here, the ring has dropped the first rounds."""
+    """Its pieces take 12 slots each: when all are here, the ring has dropped the first rounds."""
     quiet = {"ring": 10, "keep_rounds": 3, "checkpoint_every": 6, **NO_AUDITS}
     run = await run_factory.create(40, **quiet)
 
@@ -200,7 +200,7 @@ async def test_the_ring_moves_on_while_a_slow_joiner_fetches(run_factory):
         wire = ports.transport._wire
 
         async def read(holder, wanted, into):
-            for _ in range(9 if wanted.kind is BlobKind.PIECE else 0):
+            for _ in range(12 if wanted.kind is BlobKind.PIECE else 0):
                 await ports.runtime.wait()
             await wire.read(holder, wanted, into)
 
