@@ -8,9 +8,11 @@ from support.program.recounted import findings_of
 
 from troth_attestation.quorum import CaseOutcome
 from troth_attestation.verdict import VerdictKind
+from troth_audit.replay.findings import Rule
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.case_instructions import NO_SUBJECT
+from troth_coordinator.chain.event_types_life import StakeWithdrawn
 from troth_coordinator.rules.audit_view import AuditFlag, AuditView
 from troth_coordinator.rules.ids import NONE, Lamports
 from troth_coordinator.rules.view import Status
@@ -188,6 +190,11 @@ def test_no_stake_leaves_while_the_cap_postpones_a_conviction(said: VerdictKind)
     owner = driver.owners[2]
     taken = life.withdraw_stake(driver.at, owner.pubkey(), Lamports(0))
     assert driver.refused(taken, owner) == "Frozen"
+    newest = driver.ledger.events[-1]
+    told = {"run": newest.run, "sequence": newest.sequence + 1, "slot": driver.slot}
+    paid = StakeWithdrawn(**told, body=b"", owner=owner.pubkey(), lamports=STAKE)
+    (found,) = findings_of([*driver.ledger.events, paid])
+    assert_fields(found, rule=Rule.VAULT, expected="nothing paid out under an accusation")
 
 
 def test_the_second_conviction_takes_everything_and_bars_for_good() -> None:
