@@ -25,6 +25,7 @@ LEAST_NORMAL = np.float32(2.0**-126)
 """Smaller magnitudes count as zero: some devices flush them."""
 
 _MAGNITUDE = np.int32(0x7FFFFFFF)
+_NEGATIVE_ZERO = np.int32(-0x80000000)
 _FEW = 64
 
 
@@ -52,11 +53,13 @@ def flush(values: Float32) -> Float32:
 
 
 def top_k(u: Float32, k: int) -> TopK:
-    """Choose the k entries of largest |u| in each row of flushed u, fp32 [n, 4096].
+    """Choose the k entries of largest |u| in each row of u, fp32 [n, 4096], flushed or not.
 
-    Ties go to the lowest index; u must be finite.
+    Ties go to the lowest index; u must be finite. The work is done on bits, which order as
+    magnitudes do: so subnormal numbers count also on a processor that flushes them.
     """
-    magnitude = np.ascontiguousarray(u).view(np.int32) & _MAGNITUDE
+    bits = np.ascontiguousarray(u).view(np.int32)
+    magnitude = bits & _MAGNITUDE
     least = np.partition(magnitude, -k, axis=1)[:, -k, None]
     chosen = magnitude >= least
     places = np.flatnonzero(chosen)
@@ -68,8 +71,8 @@ def top_k(u: Float32, k: int) -> TopK:
         chosen[crowded] = above | (ties & (np.cumsum(ties, axis=1) <= room[:, None]))
         places = np.flatnonzero(chosen)
     indices = places.reshape(len(u), k) % TILE_COEFFICIENTS
-    negative = np.take_along_axis(u, indices, axis=1) < 0
-    return TopK(indices.astype(np.int16), negative)
+    values = np.take_along_axis(bits, indices, axis=1)
+    return TopK(indices.astype(np.int16), (values < 0) & (values != _NEGATIVE_ZERO))
 
 
 def after_included(u: Float32, demo: DemoSection) -> Float32:

@@ -5,12 +5,15 @@ Never: sends values; only places and signs leave the machine.
 Next: `codec.py`, which packs them, and `residual.py`, which says which tiles are sent and forgets.
 
 fp32 magnitudes order like their bit patterns, so the work is done on int32. That is exact, is
-faster than a float sort, and keeps subnormal numbers even where the device flushes them.
+faster than a float sort, and keeps subnormal numbers even where the device flushes them. On a
+processor the judge's own choice is the fastest; on other devices torch makes the same one.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from troth_attestation import selection
 from troth_attestation.selection import TopK
 from troth_attestation.signs import Signs
 from troth_attestation.sizes import INDEX_BITS, TILE_COEFFICIENTS
@@ -22,7 +25,7 @@ from troth_client.compression.residual import Moved, Residual
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
 _NEGATIVE_ZERO = -0x80000000
-_CPU_BLOCK_TILES = 128
+_CPU_BLOCK_TILES = 32
 _DEVICE_BLOCK_TILES = 16384
 
 
@@ -35,9 +38,10 @@ def top_k(u: Tensor, k: int) -> TopK:
     """
     check_tiles(u)
     check_k(k)
-    bits = u.reshape(-1, TILE_COEFFICIENTS).view(torch.int32)
-    size = _CPU_BLOCK_TILES if u.device.type == "cpu" else _DEVICE_BLOCK_TILES
-    parts = [_select_block(block, k) for block in torch.split(bits, size)]
+    rows = u.detach().reshape(-1, TILE_COEFFICIENTS)
+    if u.device.type == "cpu":
+        return _as_the_judge(rows, k)
+    parts = [_select_block(block, k) for block in rows.view(torch.int32).split(_DEVICE_BLOCK_TILES)]
     largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
     check_finite(largest)
     return TopK(indices.cpu().numpy(), negative.cpu().numpy())
@@ -47,6 +51,16 @@ def select(u: Tensor, k: int) -> Signs:
     """Return what a payload on a zero residual holds; arguments and errors as in `top_k`."""
     top = top_k(u, k)
     return top.signs(Residual(0).is_sent(Moved(u, None)))
+
+
+def _as_the_judge(rows: Tensor, k: int) -> TopK:
+    """Choose as a judge does: on a processor numpy's partition is faster than torch's top k."""
+    blocks = rows.split(_CPU_BLOCK_TILES)
+    largest = torch.cat([(block.view(torch.int32) & _MAGNITUDE).amax(dim=1) for block in blocks])
+    check_finite(largest)
+    chosen = [selection.top_k(block.numpy(), k) for block in blocks]
+    indices, negative = ([getattr(one, name) for one in chosen] for name in ("indices", "negative"))
+    return TopK(np.concatenate(indices), np.concatenate(negative))
 
 
 def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:
