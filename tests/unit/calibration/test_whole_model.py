@@ -7,7 +7,7 @@ from support.judged_work import CONFIG, RULE, chosen
 
 from troth_attestation.measure import Own, Rule
 from troth_attestation.work import yardstick_of
-from troth_client.audit.whole_model import (
+from troth_client.calibration.whole_model import (
     FLOORS,
     LEAST_SMALL,
     LOG2_FLOORS,

@@ -23,8 +23,8 @@ from troth_attestation.measure import (
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_attestation.work import conclude
-from troth_client.audit.tails import Tails
-from troth_client.audit.whole_model import Whole
+from troth_client.calibration.tails import Tails
+from troth_client.calibration.whole_model import Whole
 
 
 @dataclass(frozen=True, slots=True)

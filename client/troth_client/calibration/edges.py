@@ -26,7 +26,7 @@ from troth_attestation.selection import decayed, flush
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude
-from troth_client.audit.comparison import Seat
+from troth_client.calibration.comparison import Seat
 from troth_coordinator.rules.config import MICRO, JudgeSection
 
 INSIDE = 0.999

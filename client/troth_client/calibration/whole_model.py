@@ -18,7 +18,7 @@ import numpy.typing as npt
 from troth_attestation.agreement import groups, least_mean, scores_of
 from troth_attestation.measure import Float64, Rule, Yardstick, norms_of
 from troth_attestation.signs import Signs
-from troth_client.audit.tails import HEADROOM
+from troth_client.calibration.tails import HEADROOM
 from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS, MICRO, JudgeSection
 
 Int64 = npt.NDArray[np.int64]
