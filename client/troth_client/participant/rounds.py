@@ -19,7 +19,6 @@ from troth_client.participant.membership import (
 )
 from troth_client.round import run_round
 from troth_client.runtime.memory import as_memory_error, first_line
-from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
 from troth_client.train.memory import WAITING, give_back
 from troth_coordinator.chain.agreement import check_end
@@ -27,7 +26,7 @@ from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules.ids import NONE, RoundIndex
 from troth_coordinator.rules.phase import IN_ROUND, Phase
-from troth_coordinator.rules.progress import PRESENT
+from troth_coordinator.rules.progress import PRESENT, has_dispersed
 from troth_coordinator.rules.standing import is_short, needed_stake
 from troth_coordinator.rules.view import EntryFlag, NetworkView
 
