@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from troth_attestation.measure import (
     Again,
     Distances,
+    JudgeRule,
     Measure,
-    Rule,
     Shown,
     Yardstick,
     measure,
@@ -75,7 +75,7 @@ class Group:
         self.verdicts[VerdictKind.INCONCLUSIVE] += 1
         self.unjudged[reason] += 1
 
-    def judge(self, about: Shown, sent: Signs, seats: Sequence[Seat], rule: Rule) -> None:
+    def judge(self, about: Shown, sent: Signs, seats: Sequence[Seat], rule: JudgeRule) -> None:
         """Let every seat judge what a trainer shows, as a witness does, and keep its numbers."""
         for seat in seats:
             own = seat.yardstick
