@@ -1,8 +1,9 @@
 """Hold documents and identifiers against the list of words in `words.toml`.
 
 python scripts/check_words.py                 the pages of the documentation
-python scripts/check_words.py --identifiers   the names in Python and Rust, file by file; and that
-                                              the names which the list gives exist
+python scripts/check_words.py --identifiers   the names in Python and Rust, file by file; that the
+                                              names which the list gives exist; that no file
+                                              imports a class of ours under another name
 
 Owns: finding words that the project does not use. Never: rewrites anything.
 Next: `words.toml` for the list; `check_prose.py`, which asks about docstrings too.
@@ -29,6 +30,8 @@ _RUST_NAME = re.compile(
     re.M,
 )
 _RUST_COMMENT = re.compile(r"//.*")
+_OURS = re.compile(r"(?:troth_\w+|support)(?:\.|$)")
+_CLASS = re.compile(r"[A-Z]\w*[a-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,22 @@ def unknown_names() -> Iterator[str]:
                 yield f"scripts/words.toml: {idea['word']}: no source file has {name}"
 
 
+def aliased_classes() -> Iterator[str]:
+    """Yield the classes of the project that a file imports under another capitalised name."""
+    for path in tracked("*.py"):
+        for line, found in aliases_in((ROOT / path).read_text(encoding="utf-8")):
+            yield f"{path}:{line}: {found}: rename one of the two classes, or import a module"
+
+
+def aliases_in(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and words of each class of the project that is imported under another name."""
+    imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+    for node in (one for one in imports if _OURS.match(one.module or "")):
+        for one in node.names:
+            if _CLASS.match(one.name) and _CLASS.match(one.asname or ""):
+                yield node.lineno, f"{one.name} as {one.asname}"
+
+
 def names_in(path: str) -> list[tuple[int, str]]:
     """Return line and name of what a file defines, and as line 0 its folders and its own name."""
     text = (ROOT / path).read_text(encoding="utf-8")
@@ -162,9 +181,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--identifiers", action="store_true", help="names instead of pages")
     is_names = parser.parse_args().identifiers
-    found = [*identifier_hits(banned()), *unknown_names()] if is_names else page_hits()
+    found = name_hits() if is_names else page_hits()
     print("\n".join(found) or "words: one word for one idea")
     return 1 if found else 0
+
+
+def name_hits() -> list[str]:
+    """Return what is wrong with the names in Python and Rust."""
+    return [*identifier_hits(banned()), *unknown_names(), *aliased_classes()]
 
 
 def page_hits() -> list[str]:

@@ -35,7 +35,7 @@ MILD_LOG2, HARSH_LOG2 = 3, 6
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class JudgeRule:
     """The part of the hashed config that the judge reads.
 
     `tensor_tiles` are the tiles of the model's matrices in their order, for the agreement of votes.
@@ -228,7 +228,7 @@ def scale_of(gradient: Float32) -> Scale:
     return Scale.of(norms_of(rows), largest)
 
 
-def measure(shown: Shown, own: Measure, signs: Signs, rule: Rule) -> Distances:
+def measure(shown: Shown, own: Measure, signs: Signs, rule: JudgeRule) -> Distances:
     """Measure residual and implied gradient by a judge's own gradient."""
     scale = own.scale
     f = scale.of_tiles(shown.tiles, rule.judge.gradient_floor_micro / MICRO)
@@ -254,7 +254,7 @@ def measure(shown: Shown, own: Measure, signs: Signs, rule: Rule) -> Distances:
     )
 
 
-def agreement_of(own: Measure, signs: Signs, rule: Rule) -> float | None:
+def agreement_of(own: Measure, signs: Signs, rule: JudgeRule) -> float | None:
     """Return the agreement of all votes with a judge's own gradient; None for too few tiles.
 
     It needs no opened tile, so it does not depend on the draw.
@@ -264,13 +264,13 @@ def agreement_of(own: Measure, signs: Signs, rule: Rule) -> float | None:
     return own.agreement(groups(rule.tensor_tiles), signs, counted)
 
 
-def surely_idle(own: Measure, signs: Signs, rule: Rule) -> int:
+def surely_idle(own: Measure, signs: Signs, rule: JudgeRule) -> int:
     """Return how many sent tiles have no gradient beyond any doubt. It needs no opened tile."""
     return _num_idle(signs, own.scale.largest, rule.judge.sent_floor_log2 + HARSH_LOG2)
 
 
 def with_second(
-    found: Distances, shown: Shown, own: tuple[Measure, Measure], signs: Signs, rule: Rule
+    found: Distances, shown: Shown, own: tuple[Measure, Measure], signs: Signs, rule: JudgeRule
 ) -> Distances:
     """Excuse what the judge's two computations, `own`, do not agree about.
 
@@ -294,7 +294,7 @@ def with_second(
 
 
 def _counted_median(
-    found: Distances, others: Float64, apart: Float64, norms: Float64, rule: Rule
+    found: Distances, others: Float64, apart: Float64, norms: Float64, rule: JudgeRule
 ) -> float:
     """Return the median that counts, 0 where it may be the judge's own noise."""
     sure = rule.judge.tile_mismatch_micro / MICRO

@@ -29,9 +29,9 @@ from troth_attestation.measure import (
     Again,
     Distances,
     Float64,
+    JudgeRule,
     Measure,
     Own,
-    Rule,
     Shown,
     Tiles,
     measure,
@@ -67,7 +67,7 @@ def judge(
     recorded_root: bytes,
     signs: Signs | None,
     own: Own,
-    rule: Rule,
+    rule: JudgeRule,
 ) -> Verdict:
     """Judge one sampled payload from the bytes served for it.
 
@@ -85,7 +85,9 @@ def judge(
     return judge_openings(shown, signs, own, rule)
 
 
-def judge_exactly(data: bytes, sampled: Sampled, signs: Signs | None, rule: Rule) -> Verdict | None:
+def judge_exactly(
+    data: bytes, sampled: Sampled, signs: Signs | None, rule: JudgeRule
+) -> Verdict | None:
     """Return the verdict that follows whatever the gradient is; None where that decides.
 
     `data`: bytes that have the openings root on chain. `judge` finds the same.
@@ -120,7 +122,7 @@ def _not_top_k(tile: int | None) -> Verdict | None:
     return Verdict(VerdictKind.MISMATCH, Reason.PAYLOAD_NOT_TOP_K, tile=tile)
 
 
-def judge_openings(shown: Openings, signs: Signs, own: Own, rule: Rule) -> Verdict:
+def judge_openings(shown: Openings, signs: Signs, own: Own, rule: JudgeRule) -> Verdict:
     """Judge opened tiles that are already proven to be the trainer's; arguments as in `judge`."""
     about = Shown.of(shown, rule.demo)
     wrong = _not_top_k(first_tile_not_top_k(about, signs, rule))
@@ -148,7 +150,7 @@ def yardstick_of(own: Own, num_tiles: int) -> Measure | Reason:
 
 
 def conclude(
-    found: Distances, shown: Shown, judge: tuple[Measure, Again], signs: Signs, rule: Rule
+    found: Distances, shown: Shown, judge: tuple[Measure, Again], signs: Signs, rule: JudgeRule
 ) -> Verdict:
     """Return the verdict on measured distances, after a second computation where one may help.
 
@@ -170,7 +172,7 @@ def conclude(
     return decide(with_second(found, shown, (own, second), signs, rule), bounds)
 
 
-def first_tile_not_top_k(shown: Shown, signs: Signs, rule: Rule) -> int | None:
+def first_tile_not_top_k(shown: Shown, signs: Signs, rule: JudgeRule) -> int | None:
     """Return the first opened tile where the payload is not what u says, or None.
 
     Presence, places and signs follow from u and the u before (`selection.py`). A payload with

@@ -20,7 +20,7 @@ from troth_client.audit.verdicts import (
 )
 from troth_client.audit.votes import commit_vote, judge_case, reveal_vote, seal_vote
 from troth_client.audit.witness import Speaker, Witness, has_committed, recall
-from troth_client.state.verdict_store import Entry
+from troth_client.state.verdict_store import KeptStatement
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
 
 
@@ -35,7 +35,7 @@ async def judge_as_witness(witness: Witness, audit: AuditView) -> None:
     await tell_verdict(witness, audit, statement)
 
 
-async def tell_verdict(speaker: Speaker, audit: AuditView, statement: Entry) -> None:
+async def tell_verdict(speaker: Speaker, audit: AuditView, statement: KeptStatement) -> None:
     """Commit to a verdict on disk and reveal it; after a restart, go on where we were."""
     await commit_verdict(speaker, audit, statement)
     await reveal_verdict(speaker, audit, statement)
@@ -68,7 +68,7 @@ async def vote_as_juror(witness: Witness, case: AuditView) -> None:
     await tell_vote(witness, case, statement)
 
 
-async def tell_vote(speaker: Speaker, case: AuditView, statement: Entry) -> None:
+async def tell_vote(speaker: Speaker, case: AuditView, statement: KeptStatement) -> None:
     """Commit to a vote on disk and reveal it; after a restart, go on where we were."""
     await commit_vote(speaker, case, statement)
     await reveal_vote(speaker, case, statement)

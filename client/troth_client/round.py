@@ -9,14 +9,14 @@ Next: any step; `audit_round.py` for what happens beside rounds, `participant/` 
 from troth_client.member import Member
 from troth_client.state.records import Closure
 from troth_client.steps.attest import attest
-from troth_client.steps.await_close import apply, await_close
+from troth_client.steps.await_close import await_close
 from troth_client.steps.commit import commit
 from troth_client.steps.gather import gather
 from troth_client.steps.plan import make_plan
 from troth_client.steps.produce import encode, train
 from troth_client.steps.publish import publish
 from troth_client.steps.replay import check_root
-from troth_client.steps.settle import carry, settle
+from troth_client.steps.settle import apply, carry, settle
 from troth_coordinator.rules.view import NetworkView, RoundView
 
 

@@ -29,7 +29,7 @@ from troth_client.runtime.files import DiskFullError
 from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.state.round_state import Sequences
 from troth_client.storage import Store
-from troth_client.storage.entries import Identity as StoreIdentity
+from troth_client.storage.entries import StoreIdentity
 from troth_client.telemetry.events import EventList
 from troth_client.transport.exchange import Exchange
 from troth_client.transport.files import FolderBlobs

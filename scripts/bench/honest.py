@@ -29,9 +29,9 @@ import torch
 from whole_runs import Journal, kinds_of, model_of, prepared, settings_on
 
 from troth_attestation.quorum import AuditOutcome
-from troth_client.audit.calibrate import Plan, calibrate
-from troth_client.audit.thresholds import in_the_way, propose_for
-from troth_client.audit.ways import ways_here
+from troth_client.calibration.calibrate import Plan, calibrate
+from troth_client.calibration.thresholds import in_the_way, propose_for
+from troth_client.calibration.ways import ways_here
 from troth_client.data.prepare import PrepareOptions
 from troth_client.data.shards import TokenData
 from troth_client.data.sources import stdlib_source

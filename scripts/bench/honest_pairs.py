@@ -5,7 +5,7 @@ is judged by one witness, in fp32 and in bf16 in turn. Witnesses take single seq
 trainers take the configured microbatch, so that no pair has equal bits. With --device cuda half of
 both compute on the card. Counts what would hurt.
 Never: a cheat but tiles forged on the way, to see what is caught with and without all votes.
-Next: `honest.py` for whole runs on the program; `troth_client/audit/rehearsal.py`.
+Next: `honest.py` for whole runs on the program; `troth_client/calibration/rehearsal.py`.
 
 An episode is the run of a config from the weights of a seed on. It is one line of JSON in --out
 with the numbers of every audit; an episode that is there already is not played again.
@@ -31,10 +31,10 @@ from troth_attestation.pieces import Float32
 from troth_attestation.sketch import Sketch, differ, sketch
 from troth_attestation.verdict import Reason
 from troth_attestation.work import conclude, yardstick_of
-from troth_client.audit.rehearsal import TARGET, Batch, Offer, Rehearsal, batches
-from troth_client.audit.tails import largest
-from troth_client.audit.ways import Way
-from troth_client.audit.whole_model import FLOORS, Whole
+from troth_client.calibration.rehearsal import TARGET, Batch, Offer, Rehearsal, batches
+from troth_client.calibration.tails import largest
+from troth_client.calibration.ways import Way
+from troth_client.calibration.whole_model import FLOORS, Whole
 from troth_client.data.shards import TokenData
 from troth_client.model.device import Device, choose_device
 from troth_client.train.errors import NonFiniteGradientError

@@ -42,11 +42,11 @@ from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.past_states import PastStates
 from troth_client.state.records import Closure
 from troth_client.state.replica import Replica
-from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.state.residual_archive import KeptRounds, ResidualArchive
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.work import HonestWork
 from troth_client.storage import Store
-from troth_client.storage.entries import Identity, Submission
+from troth_client.storage.entries import StoreIdentity, Submission
 from troth_client.telemetry.losses import round_loss
 from troth_coordinator.rules.config import (
     DataSection,
@@ -106,7 +106,7 @@ class Participant:
         device: Device = CPU,
     ) -> "Participant":
         """Return one at the start of a run; `past` bytes of each kind of past stay in memory."""
-        store = Store(folder, Identity(bytes(32), bytes(32), config.config_hash()), print)
+        store = Store(folder, StoreIdentity(bytes(32), bytes(32), config.config_hash()), print)
         model = build(config.model, initial_weights(bytes(32), config.model), device.torch)
         views = weight_views(model)
         layout = TileLayout.from_shapes({name: tuple(w.shape) for name, w in views.items()})
@@ -115,7 +115,7 @@ class Participant:
         replica = Replica(config, views, path, PastStates(keep, store, past), hashers)
         undo = Undo(keep, config.demo.k, store.load_residual)
         residual = ResidualState(Residual.of(config), layout.num_tiles, undo, path)
-        archive = ResidualArchive(store, Keeping(keep, RING, past))
+        archive = ResidualArchive(store, KeptRounds(keep, RING, past))
         found = cls(
             config,
             model,

@@ -27,8 +27,8 @@ from troth_attestation.pieces import Float32
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude, yardstick_of
-from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
-from troth_client.audit.ways import Way
+from troth_client.calibration.rehearsal import Batch, Offer, Rehearsal, batches
+from troth_client.calibration.ways import Way
 from troth_client.data.shards import TokenData
 from troth_client.model.device import CPU, Device
 from troth_coordinator.config_files import load_config

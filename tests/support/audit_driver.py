@@ -38,14 +38,13 @@ from troth_client.state.audit_state import AuditState
 from troth_client.state.audit_tracker import AuditTracker
 from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
-from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.state.residual_archive import KeptRounds, ResidualArchive
 from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState
 from troth_client.state.verdict_store import VerdictStore
 from troth_client.state.work import HonestWork
 from troth_client.steps.replay import Replay
-from troth_client.storage import Identity as StoreIdentity
-from troth_client.storage import ResidualEntry, Store, Submission, WeightState
+from troth_client.storage import ResidualEntry, Store, StoreIdentity, Submission, WeightState
 from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobId, BlobKind, PushResult
 from troth_client.transport.errors import FetchError, HolderRefusedError
@@ -218,7 +217,7 @@ class AuditDriver:
             data=Data(),
             replica=replica,
             residual=residual,
-            archive=ResidualArchive(self.store, Keeping(PARAMS.keep_rounds, PARAMS.ring)),
+            archive=ResidualArchive(self.store, KeptRounds(PARAMS.keep_rounds, PARAMS.ring)),
             store=self.store,
             states=StateStore(self.store, lambda error: None),
             retention=Retention.of(PARAMS),

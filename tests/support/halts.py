@@ -12,8 +12,7 @@ from troth_coordinator.chain.operations import Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.root import root_vote
-from troth_simulation.in_process import InProcessRun
-from troth_simulation.in_process import SimulatedMember as Member
+from troth_simulation.in_process import InProcessRun, SimulatedMember
 
 
 async def with_silent(run: InProcessRun, working: list[str], silent: list[str]) -> None:
@@ -31,7 +30,7 @@ async def with_silent(run: InProcessRun, working: list[str], silent: list[str]) 
 
 
 @asynccontextmanager
-async def half_dead(run: InProcessRun, members: Sequence[Member]) -> AsyncIterator[None]:
+async def half_dead(run: InProcessRun, members: Sequence[SimulatedMember]) -> AsyncIterator[None]:
     """Members without a client that commit to nonsense in every round and never attest.
 
     Wholly silent ones would be inactive after a round and a half, before a run can halt.
@@ -63,7 +62,7 @@ async def half_dead(run: InProcessRun, members: Sequence[Member]) -> AsyncIterat
         run.runtime.leave()
 
 
-async def halted_after_progress(run: InProcessRun) -> tuple[int, list[Member]]:
+async def halted_after_progress(run: InProcessRun) -> tuple[int, list[SimulatedMember]]:
     """Six good rounds with a checkpoint at round 4, then three void ones."""
     members = await start_members(run, ["ada", "bob", "cyd", "dan", "eve"])
     await until_round(run, 6)

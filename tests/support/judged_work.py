@@ -15,7 +15,7 @@ from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import NONE
 
 CONFIG = RunConfig()
-RULE = measure.Rule(CONFIG.demo, CONFIG.judge)
+RULE = measure.JudgeRule(CONFIG.demo, CONFIG.judge)
 SIGMA = bytes(range(32))
 RUN = b"r" * 32
 TARGET = 5

@@ -29,8 +29,7 @@ from troth_coordinator.rules.settings import RunSettings
 from troth_coordinator.rules.view import NetworkView, Role
 from troth_localnet.direct import record_of
 from troth_localnet.history import LandedTransaction
-from troth_simulation.in_process import InProcessRun
-from troth_simulation.in_process import SimulatedMember as Member
+from troth_simulation.in_process import InProcessRun, SimulatedMember
 
 MODEL = {
     "vocab_size": 256,
@@ -120,7 +119,7 @@ class RunFactory:
 
 async def start_members(
     run: InProcessRun, names: Iterable[str], roles: Role = BOTH
-) -> list[Member]:
+) -> list[SimulatedMember]:
     """Let members join and start; the runtime waits for all of them from the first slot on."""
     members = [await run.add(name, roles) for name in names]
     for member in members:
@@ -128,7 +127,7 @@ async def start_members(
     return members
 
 
-def member(run: InProcessRun, name: str) -> Member:
+def member(run: InProcessRun, name: str) -> SimulatedMember:
     return next(one for one in run.members if one.name == name)
 
 
@@ -205,7 +204,7 @@ def authority(run: InProcessRun) -> Authority:
     return Authority(run.client, run.at, run.authority)
 
 
-def new_session(run: InProcessRun, one: Member) -> Keypair:
+def new_session(run: InProcessRun, one: SimulatedMember) -> Keypair:
     """Another session key for a member, with money for its fees."""
     key = Keypair.from_seed(bytes(one.session)[:31] + b"\x01")
     run.chain.airdrop(key.pubkey(), 5 * 10**9)
@@ -271,7 +270,7 @@ def assert_fees_reported(run: InProcessRun) -> None:
         assert sum(int_of(event, "fee") for event in one.events.events) == paid > 0, one.name
 
 
-def phases(one: Member) -> list[str]:
+def phases(one: SimulatedMember) -> list[str]:
     return [text(event, "phase") for event in one.events.named("phase")]
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 from support.states import State
 from troth_client.checkpoint.folder import write_weights
 from troth_client.checkpoint.state_store import StateStore
-from troth_client.storage import Identity, Store, WeightState
+from troth_client.storage import Store, StoreIdentity, WeightState
 from troth_client.transport.base import BlobKind, ShownFiles
 from troth_client.transport.exchange import Exchange
 
@@ -89,7 +89,7 @@ def fail(error: Exception) -> NoReturn:
 @contextlib.contextmanager
 def state_store(folder: Path) -> Iterator[tuple[Store, StateStore]]:
     """A participant's folder with nothing shown yet."""
-    identity = Identity(b"r" * 32, b"o" * 32, b"c" * 32)
+    identity = StoreIdentity(b"r" * 32, b"o" * 32, b"c" * 32)
     with Store(folder, identity, fail, durable=False) as store:
         yield store, StateStore(store, fail)
 

@@ -130,6 +130,19 @@ def test_names_that_a_file_defines_are_read():
     assert {name for _, name in check_words.rust_names(rust)} == {"A", "b", "e", "f"}
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("from troth_audit.replay.findings import Rule as Named", ["Rule as Named"]),
+        ("from support.runs import RUN as RUN_BYTES, member as one", []),
+        ("from solders.account import Account as ChainAccount", []),
+        ("from troth_audit.replay.findings import Rule", []),
+    ],
+)
+def test_our_classes_keep_their_names_where_they_are_imported(line, found):
+    assert [words for _, words in check_words.aliases_in(line)] == found
+
+
 def test_every_word_is_listed_once():
     words = [entry.word for entry in check_words.banned()]
     assert len(set(words)) == len(words)

@@ -17,7 +17,7 @@ from typing import Final, Generic
 
 from troth_attestation import openings as opened
 from troth_attestation.header import HEADER_BYTES, decode
-from troth_attestation.measure import Rule as Bounds
+from troth_attestation.measure import JudgeRule
 from troth_attestation.openings import Sampled
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Verdict, VerdictKind
@@ -59,7 +59,7 @@ class Exact(Generic[Decoded]):
     told: Told
     collector: Collector[Decoded]
     signs: Callable[[Decoded], Signs]
-    bounds: Bounds
+    bounds: JudgeRule
     executor: Executor
     span: range
     _open: dict[tuple[int, int], _Open] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Generic
 
 from troth_attestation import openings as opened
-from troth_attestation.measure import Own, Rule, Tiles, agreement_of, surely_idle
+from troth_attestation.measure import JudgeRule, Own, Tiles, agreement_of, surely_idle
 from troth_attestation.openings import Sampled
 from troth_attestation.quorum import AuditOutcome
 from troth_attestation.sketch import differ, proves, sketch
@@ -21,8 +21,7 @@ from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_attestation.work import judge, yardstick_of
 from troth_audit.replay.draw import Drawn, Place
 from troth_audit.replay.evidence import Evidence, assigned
-from troth_audit.replay.findings import Finding, discrepancy, missing, note
-from troth_audit.replay.findings import Rule as Named
+from troth_audit.replay.findings import Finding, Rule, discrepancy, missing, note
 from troth_audit.replay.ports import Decoded, Gradients, Sources, Terms
 from troth_coordinator.rules.config import MICRO, NUM_FAR
 
@@ -36,7 +35,7 @@ class Recompute(Generic[Decoded]):
     terms: Terms
     sources: Sources
     gradients: Gradients[Decoded]
-    rule: Rule
+    rule: JudgeRule
     drawn: Mapping[Place, Drawn]
     num_judged: int = 0
     num_compared: int = 0
@@ -51,7 +50,7 @@ class Recompute(Generic[Decoded]):
             return
         own = self.gradients.own(assigned(self.terms, claim))
         if isinstance(own, str):
-            yield missing(Named.WORK, own, *place)
+            yield missing(Rule.WORK, own, *place)
             return
         if not drawn.openings_root:
             yield from self._compare(evidence, own)
@@ -61,7 +60,7 @@ class Recompute(Generic[Decoded]):
         data = self.sources.get("openings", drawn.openings_root, opened.size(sampled))
         if data is None:
             # Where a source has other bytes instead, `exact.py` names them as well.
-            yield missing(Named.OPENINGS, f"openings {drawn.openings_root.hex()}", *place)
+            yield missing(Rule.OPENINGS, f"openings {drawn.openings_root.hex()}", *place)
             return
         signs = self.gradients.signs(payload)
         verdict = judge(data, sampled, drawn.openings_root, signs, own, self.rule)
@@ -73,7 +72,7 @@ class Recompute(Generic[Decoded]):
     def give_up(self, place: Place) -> Iterator[Finding]:
         """Say that there were no weights to compute on, if this payload is drawn."""
         if place in self.drawn:
-            yield missing(Named.WORK, f"the weights of round {place[0]}", *place)
+            yield missing(Rule.WORK, f"the weights of round {place[0]}", *place)
 
     def done(self) -> tuple[int, ...]:
         """Return the counts in an order of their own, for `restore`."""
@@ -105,12 +104,12 @@ class Recompute(Generic[Decoded]):
         num_idle = surely_idle(yardstick, signs, self.rule)
         if num_idle >= NUM_FAR:
             found = f"{num_idle} tiles with votes and no gradient"
-            yield note(Named.WORK, "votes where there is a gradient", found, *place)
+            yield note(Rule.WORK, "votes where there is a gradient", found, *place)
         bound = self.rule.judge.agreement_bound_micro / MICRO
         agreement = agreement_of(yardstick, signs, self.rule) if bound else None
         if agreement is not None and agreement < bound:
             expected = f"votes that agree with the gradient by {bound:.3f}"
-            yield note(Named.WORK, expected, f"{agreement:.3f}", *place)
+            yield note(Rule.WORK, expected, f"{agreement:.3f}", *place)
 
     def _sketches(self, own: Tiles, drawn: Drawn, place: Place) -> Iterator[Finding]:
         ours = sketch(own, drawn.seed, place[1])
@@ -123,18 +122,18 @@ class Recompute(Generic[Decoded]):
             if differ(ours, theirs, drawn.sketch_factor):
                 tell = discrepancy if drawn.paid >> seat & 1 else note
                 expected = f"a sketch of the gradient of participant {place[1]}"
-                yield tell(Named.VERDICT, expected, "a sketch of something else", place[0], seat)
+                yield tell(Rule.VERDICT, expected, "a sketch of something else", place[0], seat)
 
 
 def _contradictions(verdict: Verdict, drawn: Drawn, place: Place) -> Iterator[Finding]:
     if verdict.kind == VerdictKind.OK and drawn.is_convicted:
-        yield discrepancy(Named.WORK, _MATCHES, "a conviction", *place)
+        yield discrepancy(Rule.WORK, _MATCHES, "a conviction", *place)
     if verdict.kind == VerdictKind.MISMATCH and not drawn.is_convicted:
         tell = note if drawn.outcome is None else discrepancy
-        yield tell(Named.WORK, _MATCHES, f"{verdict.explain()}: {_ended(drawn)}", *place)
+        yield tell(Rule.WORK, _MATCHES, f"{verdict.explain()}: {_ended(drawn)}", *place)
     has_answer = verdict.kind != VerdictKind.UNAVAILABLE
     if not has_answer and drawn.outcome == AuditOutcome.CLEARED:
-        yield discrepancy(Named.OPENINGS, "openings that can be judged", verdict.explain(), *place)
+        yield discrepancy(Rule.OPENINGS, "openings that can be judged", verdict.explain(), *place)
 
 
 def _ended(drawn: Drawn) -> str:

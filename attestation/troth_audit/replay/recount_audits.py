@@ -18,7 +18,13 @@ from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script, told
 from troth_audit.replay.recount_state import AuditBook, Books, Judge, RoundBook
 from troth_coordinator.chain import event_types_audits as of_audits
-from troth_coordinator.rules.audit_view import NOT_AUDITED, AuditFlag, AuditKind, AuditStage
+from troth_coordinator.rules.audit_view import (
+    BEFORE_SETTLED,
+    NOT_AUDITED,
+    AuditFlag,
+    AuditKind,
+    AuditStage,
+)
 from troth_coordinator.rules.audits import FIRST_SEATS, MAX_SEATS, SECOND_SEATS
 from troth_coordinator.rules.ids import NO_INDEX
 from troth_coordinator.rules.view import SeedStatus
@@ -283,7 +289,7 @@ def _find(
     if audit.stage == AuditStage.REQUESTED:
         _require_forgone(books, audit, round_, clock)
         return None, frozenset(), {}
-    if audit.stage in (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.REVEAL) and is_struck:
+    if audit.stage in BEFORE_SETTLED and is_struck:
         return None, panel_of(books, audit).paid_seats(), {}
     if audit.stage == AuditStage.OPENINGS:
         if clock <= audit.stage_end:

@@ -15,7 +15,7 @@ import torch
 
 from troth_attestation import merkle, openings
 from troth_attestation.bulk import leaf_hashes
-from troth_attestation.measure import Own, Rule
+from troth_attestation.measure import JudgeRule, Own
 from troth_attestation.pieces import CHUNK_BYTES
 from troth_attestation.sampling import drawn_tiles
 from troth_attestation.sizes import TILE_BYTES
@@ -227,7 +227,7 @@ class Bench:
             root_before=zero_residual_root(num_tiles),
         )
         data = openings.encode(sampled, after)
-        root, rule = openings.openings_root(data), Rule(config.demo, config.judge)
+        root, rule = openings.openings_root(data), JudgeRule(config.demo, config.judge)
         return lambda: judge(data, sampled, root, self._signs, Own(gradient_of(own)), rule)
 
     def _sketch(self) -> Way:

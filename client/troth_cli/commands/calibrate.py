@@ -1,7 +1,7 @@
 """`troth calibrate`: whether the judge's bounds fit a model and the machines at hand.
 
 Owns: options, the data when none is given, and printing. Never: measures or proposes.
-Next: `troth_client.audit.calibrate`, `troth_client.audit.thresholds`.
+Next: `troth_client.calibration.calibrate`, `troth_client.calibration.thresholds`.
 """
 
 import contextlib
@@ -16,11 +16,11 @@ from troth_cli.options import Common, Settings, command
 from troth_cli.view.output import Facts, Grid, Output
 
 if TYPE_CHECKING:
-    from troth_client.audit.calibrate import Plan
-    from troth_client.audit.comparison import Group
-    from troth_client.audit.edges import Bench
-    from troth_client.audit.thresholds import Bounds, Proposal
-    from troth_client.audit.ways import Way
+    from troth_client.calibration.calibrate import Plan
+    from troth_client.calibration.comparison import Group
+    from troth_client.calibration.edges import Bench
+    from troth_client.calibration.thresholds import Bounds, Proposal
+    from troth_client.calibration.ways import Way
     from troth_client.data.shards import TokenData
     from troth_coordinator.rules.config import JudgeSection, RunConfig
     from troth_coordinator.rules.settings import RunSettings
@@ -125,8 +125,8 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
     config, factor = settings.config, settings.chain.sketch_factor
     start = weights_to_calibrate(config, options.start, output.note)
     with output.loading():
-        from troth_client.audit import calibrate as study
-        from troth_client.audit.thresholds import Bounds, in_the_way, propose_all, propose_for
+        from troth_client.calibration import calibrate as study
+        from troth_client.calibration.thresholds import Bounds, in_the_way, propose_all, propose_for
 
     ways = _ways(options, config)
     plan = study.Plan(options.rounds, options.every, options.draws, options.seed, options.trainers)
@@ -164,7 +164,7 @@ def calibrate(options: CalibrateOptions, output: Output) -> None:
 
 
 def _ways(options: CalibrateOptions, config: "RunConfig") -> "list[Way]":
-    from troth_client.audit.ways import ways_here
+    from troth_client.calibration.ways import ways_here
     from troth_client.model.device import choose_device
 
     device = choose_device(options.device).torch if options.device else None
@@ -185,7 +185,7 @@ def _edges(
 
 
 def _sketch_factor(groups: "Sequence[Group]") -> int | None:
-    from troth_client.audit.whole_model import sketch_factor
+    from troth_client.calibration.whole_model import sketch_factor
 
     apart = [group.whole.distance for group in groups if group.whole.agreements]
     return sketch_factor(max(apart)) if apart else None
@@ -205,7 +205,7 @@ def _data(options: CalibrateOptions, config: "RunConfig") -> Iterator["TokenData
 
 
 def _row(group: "Group") -> dict[str, object]:
-    from troth_client.audit.tails import percentile
+    from troth_client.calibration.tails import percentile
 
     medians = group.medians
     percents = {"lowest": 0, "half": 50, "99.9 %": 99.9, "highest": 100}
@@ -273,7 +273,7 @@ def _blocks(
 
 def _votes(groups: "Sequence[Group]", judge: "JudgeSection") -> str:
     """Say what is known about the agreement of all votes with a judge's gradient."""
-    from troth_client.audit.whole_model import Whole
+    from troth_client.calibration.whole_model import Whole
     from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS
 
     whole = Whole.of([group.whole for group in groups if group.is_honest])
@@ -307,7 +307,7 @@ def _number(value: float | None) -> str:
 
 
 def _headroom(proposal: "Proposal") -> str:
-    from troth_client.audit.thresholds import MEDIAN_HEADROOM
+    from troth_client.calibration.thresholds import MEDIAN_HEADROOM
 
     if proposal.ok_bound_micro is None or not proposal.honest:
         return "none"

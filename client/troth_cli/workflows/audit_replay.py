@@ -17,7 +17,7 @@ from typing import Final
 
 from solders.pubkey import Pubkey
 
-from troth_attestation.measure import Rule as Bounds
+from troth_attestation.measure import JudgeRule
 from troth_audit.replay.account import bound
 from troth_audit.replay.auditor import Replay, most_ahead
 from troth_audit.replay.ending import INSTALL
@@ -132,7 +132,7 @@ def exact_tests(replay: Replay[VerifiedPayload], told: Told) -> Exact[VerifiedPa
         told,
         replay.collector,
         attrgetter("signs"),
-        Bounds(config.demo, config.judge),
+        JudgeRule(config.demo, config.judge),
         replay.executor,
         range(order.start, order.end),
     )
@@ -182,7 +182,7 @@ def _recompute(
         terms,
         inputs.sources,
         ReplayedGradients(config, weights, data),
-        Bounds(config.demo, config.judge, weights.layout.tensor_tiles),
+        JudgeRule(config.demo, config.judge, weights.layout.tensor_tiles),
         drawn_from(inputs.ledger, order.num_drawn, order.draw_key, span),
     )
 

@@ -13,9 +13,12 @@ from troth_attestation.quorum import SeatFault
 from troth_attestation.slashing import Funds, Prices, SlashIntent
 from troth_client.state.audit_tracker import AuditTracker
 from troth_coordinator.rules.audit_view import (
+    BEFORE_SETTLED,
+    MAY_NEED_OPENINGS,
+    ONLY_REVEALS,
+    WITH_JURY,
     AuditFlag,
     AuditKind,
-    AuditStage,
     AuditView,
     JurorView,
     SeatFlag,
@@ -25,13 +28,6 @@ from troth_coordinator.rules.audits import acting_seats, run_clock
 from troth_coordinator.rules.outage import Hidden, hidden_verdict
 from troth_coordinator.rules.refusal import Refusals, add_refusal
 from troth_coordinator.rules.view import EntryView, NetworkView, RunView
-
-SHOWING = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.ACCUSED, AuditStage.CASE_COMMIT)
-"""While an audit of our work is in one of these, its openings may be asked for."""
-SEATED = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.REVEAL)
-DRAWN = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
-LAST = (AuditStage.REVEAL, AuditStage.CASE_REVEAL)
-"""In these stages a seat or juror without a commit owes nothing: it was fined, or is exempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +76,16 @@ def _refusal(audit: AuditView, entry: EntryView, run: RunView) -> tuple[int, int
 
 
 def _owed(audit: AuditView, index: int) -> Iterator[str]:
-    if audit.target == index and audit.kind == AuditKind.WORK and audit.stage in SHOWING:
+    if audit.target == index and audit.kind == AuditKind.WORK and audit.stage in MAY_NEED_OPENINGS:
         yield "openings"
     places: list[SeatView | JurorView] = []
-    if audit.stage in SEATED:
+    if audit.stage in BEFORE_SETTLED:
         places += acting_seats(audit)
-    elif audit.stage in DRAWN:
+    elif audit.stage in WITH_JURY:
         places += audit.jurors
     for place in places:
         if place.index == index and not place.flags & SeatFlag.REVEALED:
             if place.flags & SeatFlag.COMMITTED:
                 yield "reveal"
-            elif audit.stage not in LAST:
+            elif audit.stage not in ONLY_REVEALS:
                 yield "commit"

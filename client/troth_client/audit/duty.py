@@ -12,31 +12,22 @@ from troth_coordinator.rules.audit_view import AuditStage, AuditView
 from troth_coordinator.rules.audits import Act, juror_duty, run_clock, seat_duty
 from troth_coordinator.rules.view import NetworkView
 
-Duty = Callable[[AuditView, int, int], Act | None]
+DutyRule = Callable[[AuditView, int, int], Act | None]
 """Returns the act that a participant owes in an audit now: `seat_duty` or `juror_duty`."""
-JUDGED = (AuditStage.SETTLED, AuditStage.DECIDED)
-"""Stages in which nobody owes a verdict or a vote."""
-OPEN = (
-    AuditStage.COMMIT,
-    AuditStage.REVEAL,
-    AuditStage.CASE_COMMIT,
-    AuditStage.CASE_REVEAL,
-)
-"""Stages in which a verdict or a vote may still be shown."""
-COMMITTING: dict[Duty, AuditStage] = {
+COMMITTING: dict[DutyRule, AuditStage] = {
     seat_duty: AuditStage.COMMIT,
     juror_duty: AuditStage.CASE_COMMIT,
 }
 """The stage before the reveals, for each kind of duty."""
 
 
-def owed(witness: Speaker, view: NetworkView, audit: AuditView, duty: Duty) -> Act | None:
+def owed(witness: Speaker, view: NetworkView, audit: AuditView, duty: DutyRule) -> Act | None:
     """Return the act that we owe in an audit now."""
     return duty(audit, witness.chain.index, run_clock(view.run, view.slot))
 
 
 async def while_owed(
-    witness: Speaker, audit: AuditView, duty: Duty, act: Act
+    witness: Speaker, audit: AuditView, duty: DutyRule, act: Act
 ) -> AsyncIterator[tuple[NetworkView, AuditView]]:
     """Yield the audit at each view in which we owe `act`, until we no longer owe it.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from troth_attestation import cases
 from troth_attestation.header import Header
-from troth_attestation.measure import Own, Rule
+from troth_attestation.measure import JudgeRule, Own
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Verdict
 from troth_attestation.work import judge
@@ -52,7 +52,7 @@ def judge_work(evidence: Evidence, own: Own, config: RunConfig) -> Verdict:
         evidence.openings_root,
         _signs(evidence.payload, num_tiles, config),
         own,
-        Rule(config.demo, config.judge, layout.tensor_tiles),
+        JudgeRule(config.demo, config.judge, layout.tensor_tiles),
     )
 
 

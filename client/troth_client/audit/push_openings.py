@@ -18,13 +18,18 @@ from typing import NoReturn
 
 from troth_attestation import header as headers
 from troth_client.audit.drawn import sampled_payload
-from troth_client.audit.duty import OPEN
 from troth_client.audit.evidence import kept_submission
 from troth_client.audit.witness import Witness
 from troth_client.network.submissions import LIVING
 from troth_client.state.openings_store import Wanted
 from troth_client.transport.base import BlobId, BlobKind
-from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import (
+    MAY_BE_SHOWN,
+    AuditKey,
+    AuditKind,
+    AuditStage,
+    AuditView,
+)
 from troth_coordinator.rules.audits import acting_seats
 from troth_coordinator.rules.ids import ZERO_DIGEST
 from troth_coordinator.rules.view import NetworkView
@@ -86,7 +91,7 @@ def sets_to_push(witness: Witness, view: NetworkView) -> Iterator[AuditView]:
     """
     store, index = witness.audits.openings, witness.chain.index
     for audit in witness.audits.tracker.audits(view):
-        is_ours = audit.target == index or (audit.stage in OPEN and index in judges(audit))
+        is_ours = audit.target == index or (audit.stage in MAY_BE_SHOWN and index in judges(audit))
         if (
             is_ours
             and audit.kind == AuditKind.WORK

@@ -15,7 +15,7 @@ from troth_client.audit.evidence import OwnGradient, report_out_of_memory, secon
 from troth_client.audit.judgement import Evidence
 from troth_client.audit.sending import Purpose, send
 from troth_client.audit.witness import Speaker, Witness
-from troth_client.state.verdict_store import Entry
+from troth_client.state.verdict_store import KeptStatement
 from troth_coordinator.chain import audit_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.rules.audit_view import AuditView
@@ -76,7 +76,7 @@ def proven(verdict: Verdict, proof: Sketch) -> Verdict:
     return replace(verdict, kind=VerdictKind.INCONCLUSIVE, reason=Reason.SKETCH_IS_ZERO)
 
 
-def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
+def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> KeptStatement:
     """Write the finding and its salt to disk: a restarted process reveals the same verdict."""
     verdict = found.verdict
     witness.chain.events.emit(
@@ -102,7 +102,7 @@ def seal_verdict(witness: Witness, audit: AuditView, found: Finding) -> Entry:
     return witness.audits.verdicts.seal_verdict(statement, found.sketch)
 
 
-async def commit_verdict(witness: Speaker, audit: AuditView, statement: Entry) -> None:
+async def commit_verdict(witness: Speaker, audit: AuditView, statement: KeptStatement) -> None:
     """Send the hash of our verdict until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     async for view, now in while_owed(witness, audit, seat_duty, Act.COMMIT):
@@ -110,7 +110,7 @@ async def commit_verdict(witness: Speaker, audit: AuditView, statement: Entry) -
         await send(chain, tracker, view, step, Purpose("verdict_committed", now.key))
 
 
-async def reveal_verdict(witness: Speaker, audit: AuditView, statement: Entry) -> None:
+async def reveal_verdict(witness: Speaker, audit: AuditView, statement: KeptStatement) -> None:
     """Show our verdict once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     shown = Reveal(int(statement.kind), statement.evidence, statement.sketch, statement.salt)

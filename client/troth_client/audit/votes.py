@@ -22,7 +22,7 @@ from troth_client.audit.sending import Purpose, send
 from troth_client.audit.verdicts import Finding, judge_and_sketch
 from troth_client.audit.witness import Speaker, Witness
 from troth_client.state.errors import WeightsLostError
-from troth_client.state.verdict_store import Entry
+from troth_client.state.verdict_store import KeptStatement
 from troth_coordinator.chain import case_instructions as make
 from troth_coordinator.chain.audit_instructions import Reveal
 from troth_coordinator.rules.audit_view import AuditKind, AuditView
@@ -64,7 +64,7 @@ async def _judge_work(witness: Witness, case: AuditView, evidence: Evidence) -> 
     return Finding(*await judge_and_sketch(witness, case, evidence, own, case.case_seed))
 
 
-def seal_vote(witness: Witness, case: AuditView, found: Finding) -> Entry:
+def seal_vote(witness: Witness, case: AuditView, found: Finding) -> KeptStatement:
     """Write the vote, its sketch and its salt to disk: a restarted process reveals the same."""
     verdict = found.verdict
     witness.chain.events.emit(
@@ -90,7 +90,7 @@ def seal_vote(witness: Witness, case: AuditView, found: Finding) -> Entry:
     )
 
 
-async def commit_vote(witness: Speaker, case: AuditView, statement: Entry) -> None:
+async def commit_vote(witness: Speaker, case: AuditView, statement: KeptStatement) -> None:
     """Send the hash of our vote until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     async for view, now in while_owed(witness, case, juror_duty, Act.COMMIT):
@@ -98,7 +98,7 @@ async def commit_vote(witness: Speaker, case: AuditView, statement: Entry) -> No
         await send(chain, tracker, view, step, Purpose("vote_committed", now.key))
 
 
-async def reveal_vote(witness: Speaker, case: AuditView, statement: Entry) -> None:
+async def reveal_vote(witness: Speaker, case: AuditView, statement: KeptStatement) -> None:
     """Show our vote once all may, until the chain shows it or the window has ended."""
     chain, tracker = witness.chain, witness.audits.tracker
     shown = Reveal(int(statement.kind), statement.evidence, statement.sketch, statement.salt)

@@ -23,7 +23,7 @@ from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
 from troth_client.state.audit_state import AuditState
 from troth_client.state.round_state import RoundState
-from troth_client.state.verdict_store import Duty, Entry
+from troth_client.state.verdict_store import Duty, KeptStatement
 from troth_coordinator.rules.audit_view import AuditView, SeatFlag
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import Digest
@@ -118,7 +118,7 @@ class Speaker(Protocol):
         ...
 
 
-def recall(witness: Speaker, audit: AuditView, *, is_juror: bool = False) -> Entry | None:
+def recall(witness: Speaker, audit: AuditView, *, is_juror: bool = False) -> KeptStatement | None:
     """Return the statement that we have stored for an audit, if any.
 
     A statement about other openings, without a commit of ours on this chain, is left from a fork

@@ -41,7 +41,7 @@ from troth_client.state.kept_weights import KeptWeights
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.past_states import MEMORY_BYTES, PastStates
 from troth_client.state.replica import Replica
-from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.state.residual_archive import KeptRounds, ResidualArchive
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState, Sequences
@@ -242,7 +242,7 @@ def _round_state(
         data=resources.data,
         replica=replica,
         residual=ResidualState(rule, layout.num_tiles, undo, path),
-        archive=ResidualArchive(ports.store, Keeping(keep, ring, resources.past_bytes)),
+        archive=ResidualArchive(ports.store, KeptRounds(keep, ring, resources.past_bytes)),
         store=ports.store,
         states=StateStore(ports.store, damaged),
         retention=Retention.of(view.params),

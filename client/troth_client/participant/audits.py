@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
-from troth_attestation.contestable import slots_left
-from troth_client.audit.duty import JUDGED, OPEN, owed
+from troth_client.audit.duty import owed
 from troth_client.audit.push_openings import push_openings, sets_to_push, want_openings
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.audit_round import judge_as_witness, vote_as_juror
@@ -21,25 +20,9 @@ from troth_client.member import Member
 from troth_client.network.named_tasks import NamedTasks, Work
 from troth_client.network.watch import RPC_FAILURES
 from troth_client.state.verdict_store import Duty
-from troth_client.steps.transitions import pending_seeds
-from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.audit_view import (
-    AuditStage,
-    AuditView,
-    JurorView,
-    SeatFlag,
-    SeatView,
-)
-from troth_coordinator.rules.audits import acting_seats, juror_duty, run_clock, seat_duty
+from troth_coordinator.rules.audit_view import MAY_BE_SHOWN, JurorView, SeatFlag, SeatView
+from troth_coordinator.rules.audits import acting_seats, juror_duty, seat_duty
 from troth_coordinator.rules.view import NetworkView
-
-BEFORE_JURY = (
-    AuditStage.OPENINGS,
-    AuditStage.COMMIT,
-    AuditStage.REVEAL,
-    AuditStage.ACCUSED,
-)
-"""Stages of an opened audit that a jury may follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +80,7 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
         yield _Matter(("push", audit.key, audit.openings_root), is_owed=True, work=push)
     judged = audits.verdicts.duties()
     # By their ends: recomputations take turns, and the most urgent comes first.
-    unheard = (audit for audit in audits.tracker.audits(view) if audit.stage in OPEN)
+    unheard = (audit for audit in audits.tracker.audits(view) if audit.stage in MAY_BE_SHOWN)
     for audit in sorted(unheard, key=lambda audit: audit.stage_end):
         about = (audit.key, audit.openings_root, audit.seed)
         for kind, duty, places, work in (
@@ -123,74 +106,3 @@ def _is_waiting(member: Member, places: Sequence[SeatView] | Sequence[JurorView]
         for place in places
         if place.index == member.chain.index
     )
-
-
-async def is_needed(member: Member, view: NetworkView) -> bool:
-    """Return whether audits of a finished run may still ask its participants for something.
-
-    A participant that left now would be fined for a silent seat or for missing openings, and those
-    who stay would be the whole jury of a case. Reads the chain again: since the last view, somebody
-    may have frozen the last seed and opened an audit.
-    """
-    tracker = member.audits.tracker
-    await tracker.refresh(view)
-    is_open = any(
-        audit.stage not in JUDGED or _is_contestable(audit, view) for audit in tracker.audits(view)
-    )
-    return (
-        is_open
-        or bool(view.run.seeds_pending)
-        or bool(tracker.to_open(view))
-        or _may_be_drawn(member, view)
-    )
-
-
-def slots_of_cases(member: Member, view: NetworkView) -> int:
-    """Return for how many slots somebody may still open a case about a round, 0 if nobody may.
-
-    An audit or case that is open then lasts longer.
-    """
-    rounds = member.audits.tracker.open_to_cases(view)
-    return max((slots_left(view, round_) for round_ in rounds), default=0)
-
-
-async def owes(member: Member, view: NetworkView) -> bool:
-    """Return whether audits may still ask us for something after we have left the run.
-
-    The stake unbonds meanwhile. A silent seat, a silent juror, or missing openings of our own work
-    would still be fined from it. Juries are drawn from the witnesses of the round of the case,
-    whether they have left or not.
-    """
-    tracker, index = member.audits.tracker, member.chain.index
-    await tracker.refresh(view)
-    last = view.entries[index].left_round
-    to_come = [*pending_seeds(view), *(round_ for round_, _, _ in tracker.to_open(view))]
-    is_named = any(
-        (audit.stage not in JUDGED and index in _named(audit))
-        or (audit.target == index and _is_contestable(audit, view))
-        for audit in tracker.audits(view)
-    )
-    return is_named or any(round_ <= last for round_ in to_come) or _may_be_drawn(member, view)
-
-
-def _may_be_drawn(member: Member, view: NetworkView) -> bool:
-    """Whether a jury may still be drawn on a round in which we were an eligible witness."""
-    tracker, index = member.audits.tracker, member.chain.index
-    is_awaited = any(
-        bitmap.has(audit.eligible, index)
-        and (audit.stage in BEFORE_JURY or _is_contestable(audit, view))
-        for audit in tracker.audits(view)
-    )
-    rounds = tracker.open_to_cases(view)
-    return is_awaited or any(bitmap.has(round_.eligible, index) for round_ in rounds)
-
-
-def _named(audit: AuditView) -> set[int]:
-    seats = {seat.index for seat in audit.seats}
-    return {audit.target, *seats, *(juror.index for juror in audit.jurors)}
-
-
-def _is_contestable(audit: AuditView, view: NetworkView) -> bool:
-    """Whether a bonded case may still follow; its jury would ask for the openings again."""
-    clock = run_clock(view.run, view.slot)
-    return audit.stage == AuditStage.SETTLED and clock <= audit.stage_end

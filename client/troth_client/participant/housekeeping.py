@@ -12,7 +12,6 @@ from typing import NoReturn
 
 from solders.instruction import Instruction
 
-from troth_client.audit.duty import JUDGED
 from troth_client.audit.transitions import due_for, open_audit, take_step
 from troth_client.member import Member
 from troth_client.network.chain import RunChain
@@ -26,6 +25,7 @@ from troth_client.state.verdict_store import Duty
 from troth_client.steps.transitions import due_transition, pending_seeds
 from troth_coordinator.chain import instructions
 from troth_coordinator.chain.errors import REFUSALS
+from troth_coordinator.rules.audit_view import NOTHING_OWED
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.progress import attendance
 from troth_coordinator.rules.view import NetworkView, RoundView
@@ -178,4 +178,4 @@ def tidy(audits: AuditState, view: NetworkView) -> None:
 
 def _is_over(audits: AuditState, duty: Duty) -> bool:
     audit = audits.tracker.find(duty.round, duty.target, duty.kind)
-    return audit is None or audit.stage in JUDGED
+    return audit is None or audit.stage in NOTHING_OWED

@@ -2,7 +2,7 @@
 
 Owns: what is timed, on tokens drawn here and weights of a seed, so that no data is needed.
 Never: compares with a run's windows or deposits anything; the command line does, before it joins.
-Next: `../audit/rehearsal.py` for the payload, `../audit/comparison.py` for the judgement.
+Next: `../calibration/rehearsal.py` for the payload, `../calibration/comparison.py`.
 
 The payload is computed on the device that will train, in its microbatch. It is judged in reference
 mode: fp32 on one thread of the processor in the config's microbatch, as a juror computes. So one
@@ -29,9 +29,9 @@ from troth_attestation.measure import Own
 from troth_attestation.pieces import Float32
 from troth_attestation.verdict import VerdictKind
 from troth_attestation.work import yardstick_of
-from troth_client.audit.comparison import Group, Seat
 from troth_client.audit.recompute import num_threads, recompute, recompute_reference
-from troth_client.audit.rehearsal import Batch, Rehearsal, batches
+from troth_client.calibration.comparison import Group, Seat
+from troth_client.calibration.rehearsal import Batch, Rehearsal, batches
 from troth_client.compression import codec
 from troth_client.compression.known_answer import choose_path
 from troth_client.model.device import CPU, Device

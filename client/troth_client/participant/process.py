@@ -58,7 +58,7 @@ from troth_client.runtime.files import DiskFullError
 from troth_client.runtime.signals import at_stop_signals
 from troth_client.runtime.threads import compute_with
 from troth_client.storage import Store
-from troth_client.storage.entries import Identity as StoreIdentity
+from troth_client.storage.entries import StoreIdentity
 from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.library_logs import as_events
 from troth_client.transport.endpoint import check_endpoint

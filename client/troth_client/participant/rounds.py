@@ -1,7 +1,8 @@
 """The task of rounds: follow a run through its phases until it ends or we are asked to stop.
 
-Owns: the action for each phase, and when a participant may stop. Never: a step of a round.
-Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the root-only vote.
+Owns: the action for each phase. Never: a step of a round.
+Next: `round.py`; `membership.py` for ready and activate, `cooldown.py` for the root-only vote,
+`staying.py` for when a participant may go.
 """
 
 from collections import Counter
@@ -9,7 +10,6 @@ from collections import Counter
 from troth_client.member import Member
 from troth_client.network.errors import BarredError, LaggingError, ReplacedError, StoppedError
 from troth_client.network.watch import RPC_FAILURES, is_power_of_two
-from troth_client.participant.audits import is_needed, owes, slots_of_cases
 from troth_client.participant.cooldown import vote_root
 from troth_client.participant.membership import (
     check_standing,
@@ -17,9 +17,9 @@ from troth_client.participant.membership import (
     get_ready,
     has_left,
 )
+from troth_client.participant.staying import STAY, is_needed, owes, slots_of_cases
 from troth_client.round import run_round
 from troth_client.runtime.memory import as_memory_error, first_line
-from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import start_from_disk
 from troth_client.train.memory import WAITING, give_back
 from troth_coordinator.chain.agreement import check_end
@@ -27,7 +27,7 @@ from troth_coordinator.chain.errors import RpcDisagreementError
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules.ids import NONE, RoundIndex
 from troth_coordinator.rules.phase import IN_ROUND, Phase
-from troth_coordinator.rules.progress import PRESENT
+from troth_coordinator.rules.progress import PRESENT, has_dispersed
 from troth_coordinator.rules.standing import is_short, needed_stake
 from troth_coordinator.rules.view import EntryFlag, NetworkView
 
@@ -35,7 +35,6 @@ MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
 DISAGREEMENT_SLOTS = 25
 """How long a participant waits before it asks RPC nodes again that disagreed."""
-STAY = "audits and cases may still ask us for openings or verdicts"
 STRANGE_SLOTS = 2 * MAX_LAG_SLOTS
 """For so long every look must show that our place is taken or barred, before that is believed: an
 RPC node that lags shows a time before we joined."""

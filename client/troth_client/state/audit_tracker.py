@@ -14,7 +14,7 @@ from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.audit_view import AuditKey, AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import IN_CASE, AuditKey, AuditKind, AuditStage, AuditView
 from troth_coordinator.rules.audits import is_ripe, now, run_clock
 from troth_coordinator.rules.eligibility import can_be_audited
 from troth_coordinator.rules.view import NetworkView, RoundView, RunView, SeedStatus
@@ -24,7 +24,6 @@ REREAD_SLOTS = 16
 one that showed the run."""
 RELIST_SLOTS = 1_500
 """All audits are listed again after this many slots, whatever the counts say."""
-CASES = (AuditStage.ACCUSED, AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
 FORK_SLOTS = 64
 """A seed frozen this many slots ago is final; until then a fork may freeze another one."""
 PATIENCE_SLOTS = 8
@@ -224,7 +223,7 @@ class AuditTracker:
         """Tell whether an audit may have changed that was not read."""
         stages = {key: audit.stage for key, audit in found.items()}
         has_ended = any(
-            audit.stage in CASES and stages.get(key) not in CASES
+            audit.stage in IN_CASE and stages.get(key) not in IN_CASE
             for key, audit in self._audits.items()
         )
         is_other = run.num_audits != len(found) or run.total_bonds != self._bonds

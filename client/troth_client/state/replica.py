@@ -2,7 +2,7 @@
 
 Owns: master weights, round, cursor, state root, and the way back over the last few rounds.
 Never: fetches anything; the caller passes the closure of a round and its decoded payloads.
-Next: `compression/apply.py` for the exact step, `steps/await_close.py` for the caller.
+Next: `compression/apply.py` for the exact step, `steps/settle.py` for the caller.
 """
 
 from collections.abc import Mapping, Sequence

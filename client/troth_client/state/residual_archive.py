@@ -25,7 +25,7 @@ from troth_coordinator.rules.ids import RoundIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class KeptRounds:
     """How much is kept: rounds in any case, rounds without a release (`ring`), bytes in memory."""
 
     keep_rounds: int
@@ -36,7 +36,7 @@ class Keeping:
 class ResidualArchive:
     """Every u that a seed, a later round or a rewind may ask for."""
 
-    def __init__(self, store: Store, keeping: Keeping) -> None:
+    def __init__(self, store: Store, keeping: KeptRounds) -> None:
         self._store = store
         self._keeping = keeping
         self._recent: OrderedDict[RoundIndex, Float32] = OrderedDict()

@@ -44,7 +44,7 @@ class Duty:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeptStatement:
     """One judgement with its salt: everything that a reveal needs.
 
     `evidence` is the openings root, zeros without; `sketch` is of zeros where no gradient was
@@ -95,22 +95,22 @@ class VerdictStore:
             if match
         }
 
-    def seal_verdict(self, statement: Statement, sketch: Sketch) -> Entry:
+    def seal_verdict(self, statement: Statement, sketch: Sketch) -> KeptStatement:
         """Store the verdict of a seat and return the entry that counts: the first one stored.
 
         When it returns, the entry is on the disk and its commit may be sent. Raises DiskFullError.
         """
         duty = Duty(statement.round, statement.target, 0)
         stated = (statement.run, statement.witness, statement.kind, statement.evidence)
-        return self._seal(Entry(duty, *stated, sketch, self._salt(duty)))
+        return self._seal(KeptStatement(duty, *stated, sketch, self._salt(duty)))
 
-    def seal_vote(self, vote: Vote, sketch: Sketch) -> Entry:
+    def seal_vote(self, vote: Vote, sketch: Sketch) -> KeptStatement:
         """Store the vote of a juror; otherwise as `seal_verdict`."""
         duty = Duty(vote.round, vote.target, vote.case_kind, is_juror=True)
         stated = (vote.run, vote.witness, vote.kind, vote.evidence)
-        return self._seal(Entry(duty, *stated, sketch, self._salt(duty)))
+        return self._seal(KeptStatement(duty, *stated, sketch, self._salt(duty)))
 
-    def find(self, duty: Duty) -> Entry | None:
+    def find(self, duty: Duty) -> KeptStatement | None:
         """Return the entry of a duty; a damaged file is reported and counts as none."""
         path = self._folder / duty.file_name
         try:
@@ -133,7 +133,7 @@ class VerdictStore:
         self._duties.discard(duty)
         (self._folder / duty.file_name).unlink(missing_ok=True)
 
-    def _seal(self, entry: Entry) -> Entry:
+    def _seal(self, entry: KeptStatement) -> KeptStatement:
         known = self.find(entry.duty)
         if known is not None:
             return known
@@ -147,7 +147,7 @@ class VerdictStore:
         return H("troth:verdict-salt", self._salt_key, *about)
 
 
-def _to_record(entry: Entry) -> Record:
+def _to_record(entry: KeptStatement) -> Record:
     fields: dict[str, str | int] = {
         "file": entry.duty.file_name,
         "run": entry.run.hex(),
@@ -159,9 +159,9 @@ def _to_record(entry: Entry) -> Record:
     return Record(fields, {"sketch": np.array(entry.sketch, np.int32)})
 
 
-def _from_record(duty: Duty, record: Record) -> Entry:
+def _from_record(duty: Duty, record: Record) -> KeptStatement:
     fields, sketch = record.fields, record.arrays["sketch"]
-    return Entry(
+    return KeptStatement(
         duty,
         bytes.fromhex(str(fields["run"])),
         int(fields["witness"]),

@@ -25,15 +25,16 @@ from troth_client.state.audit_state import AuditState
 from troth_client.state.past_states import RewindError
 from troth_client.state.replica import Replica
 from troth_client.state.round_state import RoundState
-from troth_client.steps.await_close import apply, closure_of, collect, has_dispersed
+from troth_client.steps.collect import closure_of, collect
 from troth_client.steps.restore import Restore
-from troth_client.steps.settle import carry, settle
+from troth_client.steps.settle import apply, carry, settle
 from troth_client.steps.verified import load_verified
 from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.pace import Pace
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain.agreement import check_restart, check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST, RoundIndex
+from troth_coordinator.rules.progress import has_dispersed
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView, RunView
 
 Target = Callable[[RunView], RoundIndex]

@@ -26,11 +26,11 @@ from troth_client.network.named_tasks import run_beside
 from troth_client.network.submissions import Submissions
 from troth_client.runtime.files import FolderInUseError
 from troth_client.state.round_state import RoundState
-from troth_client.steps.await_close import has_dispersed
 from troth_client.steps.verified import take_up
 from troth_client.transport.parallel import Source
 from troth_coordinator.chain.agreement import check_roots
 from troth_coordinator.rules.ids import ZERO_DIGEST
+from troth_coordinator.rules.progress import has_dispersed
 from troth_coordinator.rules.view import NetworkView
 
 MOST_MISSED = 3

@@ -1,13 +1,14 @@
-"""Settle: carry the result of the close into the residual, the store and the served payloads.
+"""Settle: carry the result of the close into the residual, the weights, the store, what is served.
 
-Owns: the end of a round on this machine. Never: moves a weight (`await_close.py` does).
-Next: `replay.py` for roots that disagree, `participant/rounds.py` for the next round.
+Owns: the end of a round on this machine, in the order of this file: carry, apply, settle.
+Never: begins before `replay.check_root`. Next: `replay.py` for roots that disagree, and for rounds
+that are caught up in the same order; `participant/rounds.py` for the next round.
 """
 
 from troth_client.network.chain import RunChain
 from troth_client.network.submissions import Submissions
 from troth_client.state.audit_tracker import AuditTracker
-from troth_client.state.records import Closure
+from troth_client.state.records import Closure, Payloads
 from troth_client.state.round_state import RoundState
 from troth_client.steps.tally import tally
 from troth_client.telemetry.spans import timed
@@ -21,6 +22,18 @@ async def carry(state: RoundState, closure: Closure) -> None:
     This comes before the weights move: until they do, a round that failed is repeated whole.
     """
     await state.runtime.compute(state.residual.settle, closure.round, closure.own_residual)
+
+
+@timed("apply")
+async def apply(state: RoundState, closure: Closure, payloads: Payloads) -> None:
+    """Move the replica to the next round."""
+    await state.runtime.compute(state.replica.apply, closure, payloads)
+    state.events.emit(
+        "applied",
+        round=closure.round,
+        included=bitmap.count(closure.included),
+        void=closure.is_void,
+    )
 
 
 @timed("settle")

@@ -4,7 +4,7 @@ Owns: one folder per participant and run. Never: talks to the chain or decides w
 Next: `entries.py` for the records, `store.py` for the folder, `sealed.py` for the bytes of a file.
 """
 
-from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState
+from troth_client.storage.entries import ResidualEntry, StoreIdentity, Submission, WeightState
 from troth_client.storage.store import Store
 
-__all__ = ["Identity", "ResidualEntry", "Store", "Submission", "WeightState"]
+__all__ = ["ResidualEntry", "Store", "StoreIdentity", "Submission", "WeightState"]

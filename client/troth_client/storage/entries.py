@@ -22,7 +22,7 @@ Tiles = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Identity:
+class StoreIdentity:
     """The identity of a folder's state: run address, owner key and config hash, 32 bytes each.
 
     `genesis_hash` names the network, `created_slot` the life of the run there: a fresh network

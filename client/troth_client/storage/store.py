@@ -33,7 +33,7 @@ from troth_client.runtime.files import (
     atomic_write,
     remove_temporaries,
 )
-from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState
+from troth_client.storage.entries import ResidualEntry, StoreIdentity, Submission, WeightState
 from troth_client.storage.errors import StoreConflictError, StoreIdentityError
 from troth_client.storage.room import Room
 from troth_client.storage.sealed import (
@@ -79,7 +79,7 @@ class Store(Closable):
     def __init__(
         self,
         folder: Path,
-        identity: Identity,
+        identity: StoreIdentity,
         report: Callable[[DamagedFileError | DiskFullError], None],
         durable: bool = True,
         draw: Callable[[int], bytes] = os.urandom,
@@ -259,7 +259,7 @@ class Store(Closable):
         """Give the folder up; harmless when repeated."""
         self._lock.close()
 
-    def _check_identity(self, identity: Identity) -> None:
+    def _check_identity(self, identity: StoreIdentity) -> None:
         path, wanted = self._folder / IDENTITY_FILE, identity.to_json()
         if not path.exists():
             self._write_identity(path, wanted)

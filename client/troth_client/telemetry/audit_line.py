@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_client.telemetry.events import Event, int_of
-from troth_coordinator.rules.audit_view import AuditStage
+from troth_coordinator.rules.audit_view import WITH_JURY, AuditStage
 
 OK = "OK"
 
@@ -87,7 +87,7 @@ class AuditLine:
             steps.append("openings unavailable to the seats: a jury judges")
         if self.stage >= AuditStage.ACCUSED:
             steps.append("accused")
-        if self.stage in (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL):
+        if self.stage in WITH_JURY:
             steps.append("jury drawn")
         if self.case_outcome:
             is_refusal = self.case_outcome == CaseOutcome.NO_OPENINGS

@@ -1,6 +1,7 @@
 """Audits and cases as the chain shows them: frozen records with the program's field names.
 
-Owns: one record per struct of the `Audit` account and the enums and flags stored in it.
+Owns: one record per struct of the `Audit` account, the enums and flags stored in it, and sets of
+stages that share a rule.
 Never: decodes bytes (`chain/accounts.py` does) and never changes after it was made.
 Next: `audits.py`, which tells what is due; `view.py` for the other accounts.
 """
@@ -47,6 +48,33 @@ class AuditStage(IntEnum):
     CASE_REVEAL = 7
     DECIDED = 8
 
+
+BEFORE_SETTLED: Final = (AuditStage.OPENINGS, AuditStage.COMMIT, AuditStage.REVEAL)
+"""The seats are drawn and may still judge."""
+WITH_JURY: Final = (AuditStage.CASE_COMMIT, AuditStage.CASE_REVEAL)
+"""The jury is drawn and may still judge."""
+IN_CASE: Final = (AuditStage.ACCUSED, *WITH_JURY)
+"""A case is open."""
+BEFORE_JURY: Final = (*BEFORE_SETTLED, AuditStage.ACCUSED)
+"""Stages of an opened audit that a jury may follow."""
+MAY_NEED_OPENINGS: Final = (
+    AuditStage.OPENINGS,
+    AuditStage.COMMIT,
+    AuditStage.ACCUSED,
+    AuditStage.CASE_COMMIT,
+)
+"""The target may still be asked for its openings."""
+MAY_BE_SHOWN: Final = (
+    AuditStage.COMMIT,
+    AuditStage.REVEAL,
+    AuditStage.CASE_COMMIT,
+    AuditStage.CASE_REVEAL,
+)
+"""A verdict or a vote may still be shown."""
+ONLY_REVEALS: Final = (AuditStage.REVEAL, AuditStage.CASE_REVEAL)
+"""A seat or juror without a commit owes nothing any more: it was fined, or is exempt."""
+NOTHING_OWED: Final = (AuditStage.SETTLED, AuditStage.DECIDED)
+"""Nobody owes a verdict or a vote."""
 
 NOT_AUDITED: Final = 6
 """The outcome of an audit that never took place; the judge's `AuditOutcome` has no name for it."""

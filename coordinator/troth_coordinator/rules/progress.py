@@ -1,6 +1,7 @@
 """The next step of a run, read from one view of the chain (protocol sections 1 and 3).
 
-Owns: who must act in the current phase, who has, and whether a transition may land.
+Owns: who must act in the current phase, who has, whether a transition may land, and when those
+who took part are gone.
 Never: sends anything; `chain/client.py` does.
 Next: `phase.py` for the timing rule, `root.py` for what a close decides.
 """
@@ -24,6 +25,8 @@ from troth_coordinator.rules.view import (
 
 PRESENT = (Status.PENDING, Status.ACTIVE, Status.INACTIVE, Status.JAILED)
 """Participants that are in the run or may come back to it."""
+LINGER_SLOTS = 16
+"""For how long after the end of a run the participants still serve what slower ones lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,12 @@ def is_in_vain(view: NetworkView, by_authority: bool = False) -> bool:
 def void_allowed_from(run: RunView) -> Slot:
     """Return the first slot in which `close_void` may land: the grace after Attest has passed."""
     return Slot(min(run.phase_end_slot + run.params.close_grace_slots + 1, NONE))
+
+
+def has_dispersed(view: NetworkView) -> bool:
+    """Return whether the run has ended and its participants no longer serve anything."""
+    run = view.run
+    return run.phase == Phase.FINISHED and view.slot >= run.finished_slot + LINGER_SLOTS
 
 
 def is_pause_spent(run: RunView, slot: int) -> bool:

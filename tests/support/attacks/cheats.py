@@ -45,8 +45,7 @@ from troth_localnet.history import LandedTransaction
 from troth_simulation.cheats.catalogue import CHEATS
 from troth_simulation.cheats.cheat import HONEST_ROUNDS
 from troth_simulation.cheats.ports import cheating
-from troth_simulation.in_process import InProcessRun
-from troth_simulation.in_process import SimulatedMember as Member
+from troth_simulation.in_process import InProcessRun, SimulatedMember
 
 HONEST = ("ada", "bob", "cyd", "dan")
 CHEAT = "mal"
@@ -58,7 +57,7 @@ ALWAYS = {"p_base_ppm": 1_000_000, "p_new_ppm": 1_000_000, "audit_cap": 16, "sea
 FIRST_LIE = HONEST_ROUNDS
 """The round of the first payload that is not honest."""
 
-Wrap = Callable[[Member, Ports], Ports]
+Wrap = Callable[[SimulatedMember, Ports], Ports]
 
 
 @dataclass(frozen=True, slots=True)

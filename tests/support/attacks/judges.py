@@ -35,8 +35,7 @@ from troth_coordinator.chain.case_instructions import (
 from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.audits import Step, due_step, now, run_clock
 from troth_coordinator.rules.view import EntryView
-from troth_simulation.in_process import InProcessRun
-from troth_simulation.in_process import SimulatedMember as Member
+from troth_simulation.in_process import InProcessRun, SimulatedMember
 
 STAKE, REWARD, FEE = 100_000_000, 1_000_000, 850_000
 RECOMPUTE = 600_000
@@ -91,7 +90,11 @@ async def until_event(run: InProcessRun, told_of: Chronicle, name: str, **fields
 
 
 async def accuse(
-    run: InProcessRun, round_: int, target: Member, kind: AuditKind, subject: int | None = None
+    run: InProcessRun,
+    round_: int,
+    target: SimulatedMember,
+    kind: AuditKind,
+    subject: int | None = None,
 ) -> tuple[Keypair, int]:
     """A stranger opens a case with a bond; returns it and what it had before."""
     stranger = Keypair.from_seed(b"stranger".ljust(32, b"."))
@@ -128,11 +131,13 @@ async def _release(run: InProcessRun, key: tuple[int, ...]) -> None:
             await run.client.send([step], [run.authority])
 
 
-async def entry_of(run: InProcessRun, one: Member) -> EntryView:
+async def entry_of(run: InProcessRun, one: SimulatedMember) -> EntryView:
     return (await run.view()).entries[one.index]
 
 
-async def assert_only_paid(run: InProcessRun, told_of: Chronicle, payers: list[Member]) -> None:
+async def assert_only_paid(
+    run: InProcessRun, told_of: Chronicle, payers: list[SimulatedMember]
+) -> None:
     """Nobody but these lost a lamport of stake, the books balance, and what burned is burned."""
     await assert_conserved(run)
     view = await run.view()
@@ -153,7 +158,7 @@ def mortal(run: InProcessRun, name: str, last: str) -> Death:
     """Let one member's first process be killed right after it has told of this."""
     death = Death(run.runtime, where=last)
 
-    def wrap(one: Member, ports: Ports) -> Ports:
+    def wrap(one: SimulatedMember, ports: Ports) -> Ports:
         def emit(event: str, /, **fields: JsonValue) -> None:
             ports.events.emit(event, **fields)
             if event == last and not death.is_dead:
@@ -166,7 +171,7 @@ def mortal(run: InProcessRun, name: str, last: str) -> Death:
     return death
 
 
-async def death_of(one: Member) -> None:
+async def death_of(one: SimulatedMember) -> None:
     """Wait until a member's process was killed."""
     assert one.task is not None
     (found,) = await asyncio.gather(one.task, return_exceptions=True)

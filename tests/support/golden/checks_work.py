@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from troth_attestation import agreement, selection, work
-from troth_attestation.measure import Own, Rule
+from troth_attestation.measure import JudgeRule, Own
 from troth_attestation.openings import Openings
 from troth_attestation.signs import Signs
 from troth_coordinator.rules.config import DemoSection, JudgeSection
@@ -45,7 +45,7 @@ def py_presence(given: Given) -> Any:
 
 
 def py_audit_work(given: Given) -> Any:
-    rule = Rule(DemoSection(k=2), JudgeSection())
+    rule = JudgeRule(DemoSection(k=2), JudgeSection())
     g, u, before = (
         np.concatenate([tile_of(tile[part]) for tile in given["tiles"]]) for part in range(3)
     )

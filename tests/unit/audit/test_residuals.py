@@ -8,13 +8,13 @@ from support import opened
 
 from troth_attestation import openings
 from troth_client.state.errors import ResidualLostError
-from troth_client.state.residual_archive import Keeping, ResidualArchive
-from troth_client.storage import Identity, ResidualEntry, Store, Submission
+from troth_client.state.residual_archive import KeptRounds, ResidualArchive
+from troth_client.storage import ResidualEntry, Store, StoreIdentity, Submission
 from troth_coordinator.rules.ids import NONE
 
-IDENTITY = Identity(bytes(32), b"o" * 32, b"c" * 32)
+IDENTITY = StoreIdentity(bytes(32), b"o" * 32, b"c" * 32)
 U_BYTES = opened.NUM_TILES * 4 * 4096
-KEEPING = Keeping(keep_rounds=4, ring=16, memory_bytes=2 * U_BYTES)
+KEEPING = KeptRounds(keep_rounds=4, ring=16, memory_bytes=2 * U_BYTES)
 
 
 @pytest.fixture

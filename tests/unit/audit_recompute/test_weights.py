@@ -6,7 +6,7 @@ import pytest
 from troth_attestation.state import state_root
 from troth_client.state.errors import WeightsLostError
 from troth_client.state.kept_weights import KeptWeights
-from troth_client.storage import Identity, Store, WeightState
+from troth_client.storage import Store, StoreIdentity, WeightState
 
 CONFIG_HASH = b"c" * 32
 
@@ -18,7 +18,7 @@ def damaged():
 
 @pytest.fixture
 def store(tmp_path, damaged):
-    identity = Identity(bytes(32), b"o" * 32, CONFIG_HASH)
+    identity = StoreIdentity(bytes(32), b"o" * 32, CONFIG_HASH)
     with Store(tmp_path / "state", identity, damaged.append, durable=False) as opened:
         yield opened
 

@@ -12,7 +12,7 @@ from troth_attestation.errors import PieceListError
 from troth_client.checkpoint.folder import DRAFT_SUFFIX, MANIFEST_FILE, Draft, write_weights
 from troth_client.checkpoint.making import make_checkpoint
 from troth_client.checkpoint.state_store import StateStore
-from troth_client.storage import Identity, Store, WeightState
+from troth_client.storage import Store, StoreIdentity, WeightState
 from troth_client.transport.base import BlobKind
 
 STATE, OTHER = states.state(), states.state(seed=1)
@@ -21,7 +21,7 @@ SHARD = "model-00001-of-00001.safetensors"
 
 @pytest.fixture
 def store(tmp_path):
-    identity = Identity(b"r" * 32, b"o" * 32, STATE.config.config_hash())
+    identity = StoreIdentity(b"r" * 32, b"o" * 32, STATE.config.config_hash())
     with Store(tmp_path / "store", identity, pytest.fail, durable=False) as made:
         yield made
 
@@ -251,7 +251,7 @@ def test_a_checkpoint_is_made_from_the_weights_on_disk_under_the_chains_root(sto
 def test_spans_of_a_damaged_record_are_wrong_bytes_or_none(tmp_path_factory, data):
     """Nobody checks the seal of the whole file before one piece of it is read."""
     folder = tmp_path_factory.mktemp("store")
-    identity = Identity(b"r" * 32, b"o" * 32, b"c" * 32)
+    identity = StoreIdentity(b"r" * 32, b"o" * 32, b"c" * 32)
     tensors = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(2, np.float32)}
     with Store(folder, identity, pytest.fail, durable=False) as store:
         store.save_weights(WeightState(3, 96, bytes(32), tensors))

@@ -7,9 +7,9 @@ import pytest
 import torch
 from support.starts import NORM, tensors_of, write_shards, write_start
 
-from troth_client.audit import ways as ways_of_audit
-from troth_client.audit.rehearsal import Rehearsal
-from troth_client.audit.ways import Way
+from troth_client.calibration import ways as ways_of_machine
+from troth_client.calibration.rehearsal import Rehearsal
+from troth_client.calibration.ways import Way
 from troth_client.checkpoint.start import read_start
 from troth_client.model.device import CPU
 from troth_client.model.export import WEIGHTS_FILE
@@ -39,7 +39,7 @@ def seen(monkeypatch):
     """The weights of every gradient that the command computes, in two precisions."""
     found = []
     both = [Seeing("fp32", CPU, 1, 2, found), Seeing("bf16", CPU.other_precision(), 1, 2, found)]
-    monkeypatch.setattr(ways_of_audit, "ways_here", lambda *_: both)
+    monkeypatch.setattr(ways_of_machine, "ways_here", lambda *_: both)
     return found
 
 

@@ -14,7 +14,7 @@ from troth_cli.workflows.disk import check_disk, held_bytes
 from troth_client.checkpoint.state_store import StateStore
 from troth_client.state.retention import Retention
 from troth_client.storage import Store
-from troth_client.storage.entries import Identity, Submission
+from troth_client.storage.entries import StoreIdentity, Submission
 from troth_client.transport.files import BLOBS_FOLDER, FolderBlobs
 from troth_coordinator.rules.config import ModelSection, RunConfig
 
@@ -70,7 +70,7 @@ def test_data_and_an_archive_in_the_state_folder_are_no_room(tmp_path, monkeypat
 
 def test_what_a_run_has_written_already_counts_as_room_for_it(tmp_path):
     """So a member that comes back is not asked for the same bytes again."""
-    with Store(tmp_path, Identity(b"r" * 32, b"o" * 32, b"c" * 32), raised) as store:
+    with Store(tmp_path, StoreIdentity(b"r" * 32, b"o" * 32, b"c" * 32), raised) as store:
         before = held_bytes(tmp_path)
         store.save_peer(Submission(1, 2, b"header", b"signature", bytes(1_000)))
         checkpoint = StateStore(store, raised).path(3) / "piece"

@@ -11,7 +11,7 @@ from support.event_logs import STAKE, TAKEN, rounds_of, write_demo, write_log
 from support.observations import observation
 
 from troth_attestation.slashing import Fault
-from troth_audit.slashes import Slash as CaseSlash
+from troth_audit import slashes
 from troth_cli.errors import EventLogError
 from troth_cli.plot.collect import collect, find_logs
 from troth_cli.plot.data import RoundRow, Slash
@@ -43,7 +43,7 @@ def test_the_numbers_are_those_of_all_logs_in_a_folder(tmp_path):
 
 
 def test_an_observed_run_has_the_same_numbers():
-    taken = CaseSlash(1, 2, Fault.WORK, TAKEN, 0, None, None, is_paid_out=True)
+    taken = slashes.Slash(1, 2, Fault.WORK, TAKEN, 0, None, None, is_paid_out=True)
     seen = observation(num_rounds=3, slashes=(taken,))
     data = of_observation(seen)
     assert dict(data.losses) == {0: 5.0, 1: 4.0, 2: 3.0}

@@ -14,8 +14,9 @@ from support.views import PARAMS, RUN_ADDRESS, round_view
 
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.participant import housekeeping
-from troth_client.participant.audits import is_needed, run_audits
+from troth_client.participant.audits import run_audits
 from troth_client.participant.housekeeping import SEED_HISTORY_SLOTS, keep_house, tidy
+from troth_client.participant.staying import is_needed
 from troth_client.participant.turns import is_our_turn
 from troth_client.runtime.base import end
 from troth_client.state.verdict_store import Duty

@@ -13,7 +13,7 @@ from support.audit_driver import (
 from support.audit_views import audit_view, juror, seat
 from support.views import PARAMS, entry, network, roster, run_view
 
-from troth_client.participant.audits import is_needed, owes
+from troth_client.participant.staying import is_needed, owes
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus, Status

@@ -159,3 +159,11 @@ def test_a_pause_has_a_budget():
     paused = run_view(pause_used_slots=used, paused_at_slot=2_000)
     assert not progress.is_pause_spent(paused, 2_599)
     assert progress.is_pause_spent(paused, 2_600)
+
+
+def test_after_the_end_participants_serve_for_a_while():
+    over = run_view(phase=Phase.FINISHED, finished_slot=2_000)
+    gone = 2_000 + progress.LINGER_SLOTS
+    assert not progress.has_dispersed(network(gone - 1, over))
+    assert progress.has_dispersed(network(gone, over))
+    assert not progress.has_dispersed(network(gone, run_view(phase=Phase.COOLDOWN)))

@@ -10,7 +10,7 @@ from troth_client.state.past_states import Past, PastStates, RewindError
 from troth_client.state.records import Closure
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.storage import Store, Submission, WeightState
-from troth_client.storage.entries import Identity
+from troth_client.storage.entries import StoreIdentity
 from troth_client.telemetry.losses import round_loss
 from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.ids import NONE
@@ -41,7 +41,9 @@ def closure(round_):
 @pytest.fixture
 def store(tmp_path):
     reports = []
-    with Store(tmp_path / "state", Identity(bytes(32), bytes(32), bytes(32)), reports.append) as it:
+    with Store(
+        tmp_path / "state", StoreIdentity(bytes(32), bytes(32), bytes(32)), reports.append
+    ) as it:
         yield it
 
 

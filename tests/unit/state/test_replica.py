@@ -11,7 +11,7 @@ from troth_client.state.past_states import PastStates, RewindError
 from troth_client.state.records import Closure
 from troth_client.state.replica import Replica
 from troth_client.storage import Store
-from troth_client.storage.entries import Identity
+from troth_client.storage.entries import StoreIdentity
 from troth_coordinator.rules.config import DataSection, RunConfig
 from troth_coordinator.rules.ids import Bitmap, Digest, RoundIndex
 
@@ -37,7 +37,7 @@ class BusyDisk:
 
 @pytest.fixture
 def disk(tmp_path):
-    identity = Identity(bytes(32), bytes(32), bytes(32))
+    identity = StoreIdentity(bytes(32), bytes(32), bytes(32))
     with Store(tmp_path / "state", identity, lambda _error: None) as store:
         yield BusyDisk(store)
 

@@ -24,13 +24,13 @@ from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.past_states import PastStates
 from troth_client.state.records import RoundPlan
 from troth_client.state.replica import Replica
-from troth_client.state.residual_archive import Keeping, ResidualArchive
+from troth_client.state.residual_archive import KeptRounds, ResidualArchive
 from troth_client.state.residual_state import ResidualState, Undo
 from troth_client.state.retention import Retention
 from troth_client.state.round_state import RoundState
 from troth_client.state.work import EncodedPayload, HonestWork
 from troth_client.steps.produce import Made, header_of, train
-from troth_client.storage import Identity, Store
+from troth_client.storage import Store, StoreIdentity
 from troth_client.telemetry.events import EventList
 from troth_client.train.errors import BatchShapeError
 from troth_client.train.learner import DEFAULT
@@ -45,7 +45,7 @@ PLAN = RoundPlan(RoundIndex(0), 0, 0, True, True, True, IDS, NONE)
 def trainer(tmp_path):
     """The state and the work of a trainer of a real process before its first round."""
     model, path = build(CONFIG.model, weights()), choose_path("cpu")
-    identity = Identity(bytes(32), b"o" * 32, CONFIG.config_hash())
+    identity = StoreIdentity(bytes(32), b"o" * 32, CONFIG.config_hash())
     with Store(tmp_path / "state", identity, pytest.fail, durable=False) as store:
         replica = Replica(CONFIG, weight_views(model), path, PastStates(PARAMS.keep_rounds))
         undo = Undo(PARAMS.keep_rounds, CONFIG.demo.k, store.load_residual)
@@ -54,7 +54,7 @@ def trainer(tmp_path):
             data=TOKENS,
             replica=replica,
             residual=ResidualState(Residual.of(CONFIG), replica.layout.num_tiles, undo, path),
-            archive=ResidualArchive(store, Keeping(PARAMS.keep_rounds, PARAMS.ring)),
+            archive=ResidualArchive(store, KeptRounds(PARAMS.keep_rounds, PARAMS.ring)),
             store=store,
             states=StateStore(store, pytest.fail),
             retention=Retention.of(PARAMS),

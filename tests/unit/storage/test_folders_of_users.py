@@ -12,7 +12,7 @@ from troth_client.hub.keeping import KeptSets
 from troth_client.hub.states import KeptStates
 from troth_client.run_files.files import KeptFiles
 from troth_client.state.audited import AuditedWeights
-from troth_client.storage.entries import Identity
+from troth_client.storage.entries import StoreIdentity
 from troth_client.storage.store import Store
 from troth_client.transport.bounded import BoundedBlobs
 
@@ -74,7 +74,7 @@ def test_a_member_in_a_folder_with_checkpoints_of_somebodys_own_removes_none(tmp
         "draft.tmp",
     )
     put(tmp_path, "checkpoints/5000/manifest.json", "salt.key.tmp")
-    identity = Identity(b"r" * 32, b"o" * 32, b"c" * 32)
+    identity = StoreIdentity(b"r" * 32, b"o" * 32, b"c" * 32)
     found = []
     with Store(tmp_path, identity, pytest.fail, durable=False) as store:
         shown = StateStore(store, found.append)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from troth_client.storage import Identity, Store
+from troth_client.storage import Store, StoreIdentity
 from troth_client.storage.errors import StoreIdentityError
 
-EARLIER = Identity(bytes(32), b"o" * 32, b"c" * 32)
+EARLIER = StoreIdentity(bytes(32), b"o" * 32, b"c" * 32)
 IDENTITY = replace(EARLIER, genesis_hash=b"g" * 32, created_slot=7)
 
 

@@ -13,11 +13,11 @@ from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.openings_store import OpeningsStore
 from troth_client.state.verdict_store import VerdictStore
-from troth_client.storage import Identity, Store, Submission, WeightState
+from troth_client.storage import Store, StoreIdentity, Submission, WeightState
 from troth_client.storage.room import Room
 from troth_client.telemetry.event_log import EventLog, Rotation, older_files
 
-IDENTITY = Identity(bytes(32), b"o" * 32, b"c" * 32)
+IDENTITY = StoreIdentity(bytes(32), b"o" * 32, b"c" * 32)
 SKETCH = tuple(range(-32, 32))
 ABOUT = (5, VerdictKind.OK, b"e" * 32, sketch_hash(SKETCH))
 AUDIT = opened.opened()

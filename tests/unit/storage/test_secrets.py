@@ -13,7 +13,7 @@ from troth_attestation.verdict import Statement, VerdictKind
 from troth_cli.keyfiles import write_key
 from troth_client.runtime.files import TEMPORARY_SUFFIX, atomic_write
 from troth_client.state.verdict_store import VerdictStore
-from troth_client.storage import Identity, ResidualEntry, Store, Submission, WeightState
+from troth_client.storage import ResidualEntry, Store, StoreIdentity, Submission, WeightState
 
 SECRET = 0o600
 PRIVATE = 0o700
@@ -64,7 +64,7 @@ def test_a_link_in_the_place_of_the_temporary_file_leads_nowhere(tmp_path):
 def test_every_secret_of_a_participant_is_its_own(tmp_path):
     """Session key, salts, hidden verdicts and votes, payloads before their commit, momentum."""
     folder = tmp_path / "state"
-    with Store(folder, Identity(b"r" * 32, b"o" * 32, b"c" * 32), pytest.fail) as store:
+    with Store(folder, StoreIdentity(b"r" * 32, b"o" * 32, b"c" * 32), pytest.fail) as store:
         tiles = np.zeros((1, 64, 64), np.float32)
         residual = ResidualEntry(4, 3, b"a" * 32, b"b" * 32, tiles)
         store.save_submission(Submission(4, 1, b"header", b"signature", b"payload"), residual)

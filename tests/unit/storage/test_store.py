@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from troth_client.runtime.files import DiskFullError, FolderInUseError
-from troth_client.storage import Identity, ResidualEntry, Store, Submission, WeightState
+from troth_client.storage import ResidualEntry, Store, StoreIdentity, Submission, WeightState
 from troth_client.storage.errors import StoreConflictError, StoreIdentityError
 from troth_client.storage.sealed import DamagedFileError
 
-IDENTITY = Identity(bytes(32), b"o" * 32, b"c" * 32)
+IDENTITY = StoreIdentity(bytes(32), b"o" * 32, b"c" * 32)
 NONE = 2**64 - 1
 
 
@@ -241,8 +241,9 @@ def test_momentum_is_dropped_by_round_and_lists_what_it_builds_on(open_store, da
 def test_one_process_at_a_time(open_store, tmp_path):
     store = open_store()
     script = (
-        "import sys\nfrom pathlib import Path\nfrom troth_client.storage import Identity, Store\n"
-        "Store(Path(sys.argv[1]), Identity(bytes(32), b'o' * 32, b'c' * 32), print)\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from troth_client.storage import Store, StoreIdentity\n"
+        "Store(Path(sys.argv[1]), StoreIdentity(bytes(32), b'o' * 32, b'c' * 32), print)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "state")]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -260,7 +261,7 @@ def test_the_folder_of_another_is_refused_and_left_alone(open_store, field):
     store = open_store()
     store.save_weights(weights(1))
     store.close()
-    other = Identity(**(vars(IDENTITY) | {field: b"x" * 32}))
+    other = StoreIdentity(**(vars(IDENTITY) | {field: b"x" * 32}))
     with pytest.raises(StoreIdentityError, match=field):
         open_store(other)
     assert open_store().newest_weights().round == 1
@@ -287,12 +288,12 @@ WRITER = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from troth_client.storage import Identity, ResidualEntry, Store, Submission, WeightState
+from troth_client.storage import StoreIdentity, ResidualEntry, Store, Submission, WeightState
 
 def fill(round_, size):
     return np.full(size, round_, np.float32)
 
-identity = Identity(bytes(32), b"o" * 32, b"c" * 32)
+identity = StoreIdentity(bytes(32), b"o" * 32, b"c" * 32)
 store = Store(Path(sys.argv[1]), identity, lambda error: None)
 limit = int(sys.argv[2])
 for round_ in range(1, 100_000):

@@ -5,9 +5,9 @@ import pytest
 from support.fields import assert_fields
 from support.judged_work import CONFIG, RULE, chosen
 
-from troth_attestation.measure import Own, Rule
+from troth_attestation.measure import JudgeRule, Own
 from troth_attestation.work import yardstick_of
-from troth_client.audit.whole_model import (
+from troth_client.calibration.whole_model import (
     FLOORS,
     LEAST_SMALL,
     LOG2_FLOORS,
@@ -19,7 +19,7 @@ from troth_client.audit.whole_model import (
 from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS, JudgeSection
 
 NUM_TILES = 40
-ALL = Rule(CONFIG.demo, CONFIG.judge, (NUM_TILES,))
+ALL = JudgeRule(CONFIG.demo, CONFIG.judge, (NUM_TILES,))
 
 
 def gradient(seed=1):
@@ -116,7 +116,7 @@ def test_votes_are_held_against_the_gradient_above_each_floor():
 
 def test_votes_of_too_few_tiles_are_no_measurement():
     whole = Whole()
-    rule = Rule(RULE.demo, RULE.judge, (7,))
+    rule = JudgeRule(RULE.demo, RULE.judge, (7,))
     own = gradient()[:7]
     whole.add_votes(chosen(None, own.reshape(7, -1)), yardstick_of(Own(own), 7), rule)
     assert np.isnan(whole.agreements[0]).all()

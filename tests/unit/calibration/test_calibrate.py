@@ -10,11 +10,11 @@ from support.trainers import CONFIG, TOKENS, coefficients, weights
 
 from troth_attestation.verdict import VerdictKind
 from troth_cli import main
-from troth_client.audit import calibrate as study
-from troth_client.audit import ways as ways_of_audit
-from troth_client.audit.calibrate import Plan, calibrate, cheats
-from troth_client.audit.thresholds import propose
-from troth_client.audit.ways import Way, fastest, ways_here
+from troth_client.calibration import calibrate as study
+from troth_client.calibration import ways as ways_of_machine
+from troth_client.calibration.calibrate import Plan, calibrate, cheats
+from troth_client.calibration.thresholds import propose
+from troth_client.calibration.ways import Way, fastest, ways_here
 from troth_client.model import device
 
 PLAN = Plan(rounds=3, every=2, draws=2)
@@ -62,7 +62,7 @@ def names(*arguments):
 def card(monkeypatch):
     """A card with all precisions, of which nothing is computed."""
     monkeypatch.setattr(device, "precisions_of", lambda _device: list(device.PRECISIONS))
-    monkeypatch.setattr(ways_of_audit, "precisions_of", device.precisions_of)
+    monkeypatch.setattr(ways_of_machine, "precisions_of", device.precisions_of)
     return torch.device("cuda")
 
 

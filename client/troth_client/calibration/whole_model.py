@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from troth_attestation.agreement import groups, least_mean, scores_of
-from troth_attestation.measure import Float64, Rule, Yardstick, norms_of
+from troth_attestation.measure import Float64, JudgeRule, Yardstick, norms_of
 from troth_attestation.signs import Signs
-from troth_client.audit.tails import HEADROOM
+from troth_client.calibration.tails import HEADROOM
 from troth_coordinator.rules.config import LEAST_AGREEMENT_AUDITS, MICRO, JudgeSection
 
 Int64 = npt.NDArray[np.int64]
@@ -68,7 +68,7 @@ class Whole:
             self.small_errors[place] = max(self.small_errors[place], errors.max(initial=0.0))
         self.strays += _strays(made.scale.largest, witness.scale.largest)
 
-    def add_votes(self, sent: Signs, witness: Yardstick, rule: Rule) -> None:
+    def add_votes(self, sent: Signs, witness: Yardstick, rule: JudgeRule) -> None:
         """Measure the agreement of a payload with a witness's gradient, above each floor."""
         cut, scores = groups(rule.tensor_tiles), scores_of(sent, witness.tiles)
         found = np.full(len(FLOORS), np.nan)

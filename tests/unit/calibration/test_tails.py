@@ -9,9 +9,9 @@ import pytest
 from troth_attestation.measure import Distances
 from troth_cli.errors import InputError
 from troth_cli.workflows.create import check_calibrated
-from troth_client.audit.comparison import Group
-from troth_client.audit.tails import Tails, largest, not_cleared, tile_bounds
-from troth_client.audit.thresholds import propose_all, propose_for
+from troth_client.calibration.comparison import Group
+from troth_client.calibration.tails import Tails, largest, not_cleared, tile_bounds
+from troth_client.calibration.thresholds import propose_all, propose_for
 from troth_coordinator.config_files import load_config
 from troth_coordinator.rules.config import JudgeSection
 

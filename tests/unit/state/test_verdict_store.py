@@ -33,9 +33,9 @@ def reopen(tmp_path, damaged):
 
 def test_a_restarted_process_finds_what_it_owes_and_can_reveal_it(reopen):
     entry = reopen().seal_verdict(STATEMENT, SKETCH)
-    book = reopen()
-    assert book.duties() == [SEAT]
-    found = book.find(SEAT)
+    store = reopen()
+    assert store.duties() == [SEAT]
+    found = store.find(SEAT)
     assert found == entry
     assert found.kind == VerdictKind.OK
     assert found.sketch == SKETCH
@@ -52,31 +52,31 @@ def test_the_first_judgement_counts_even_if_a_second_one_differs(reopen):
 
 
 def test_a_seat_and_a_juror_of_the_same_work_are_two_entries(reopen):
-    book = reopen()
-    seat, juror = book.seal_verdict(STATEMENT, SKETCH), book.seal_vote(VOTE, SKETCH)
-    assert book.find(JUROR) == juror
+    store = reopen()
+    seat, juror = store.seal_verdict(STATEMENT, SKETCH), store.seal_vote(VOTE, SKETCH)
+    assert store.find(JUROR) == juror
     assert juror.commit() == VOTE.commit(juror.salt)
     assert juror.sketch == SKETCH
     assert seat.salt != juror.salt
-    assert book.duties() == [SEAT, JUROR]
-    book.drop(SEAT)
-    book.drop(SEAT)
-    assert book.duties() == [JUROR]
-    assert book.find(SEAT) is None
+    assert store.duties() == [SEAT, JUROR]
+    store.drop(SEAT)
+    store.drop(SEAT)
+    assert store.duties() == [JUROR]
+    assert store.find(SEAT) is None
 
 
 def test_cases_of_other_kinds_rounds_and_targets_have_salts_of_their_own(reopen):
-    book = reopen()
+    store = reopen()
     votes = [
         Vote(RUN, round_, target, kind, 5, VerdictKind.OK, bytes(32))
         for round_ in (12, 13)
         for target in (3, 4)
         for kind in (0, 1, 2, 3)
     ]
-    entries = [book.seal_vote(vote, NO_SKETCH) for vote in votes]
+    entries = [store.seal_vote(vote, NO_SKETCH) for vote in votes]
     assert len({entry.salt for entry in entries}) == len(votes)
     assert all(len(entry.salt) == 32 for entry in entries)
-    assert sorted(book.duties()) == [entry.duty for entry in entries]
+    assert sorted(store.duties()) == [entry.duty for entry in entries]
 
 
 def test_a_salt_cannot_be_made_without_the_key(reopen, tmp_path):
@@ -119,9 +119,9 @@ def test_a_file_that_was_half_written_is_gone_after_a_restart(reopen, tmp_path):
     (tmp_path / "verdicts").mkdir()
     half = tmp_path / "verdicts" / (SEAT.file_name + ".tmp")
     half.write_bytes(b"half")
-    book = reopen()
+    store = reopen()
     assert not half.exists()
-    assert book.duties() == []
+    assert store.duties() == []
 
 
 KILLED = """

@@ -15,7 +15,7 @@ import numpy as np
 from troth_attestation.measure import (
     Again,
     Float64,
-    Rule,
+    JudgeRule,
     Scale,
     Shown,
     Yardstick,
@@ -26,7 +26,7 @@ from troth_attestation.selection import decayed, flush
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Verdict, VerdictKind
 from troth_attestation.work import conclude
-from troth_client.audit.comparison import Seat
+from troth_client.calibration.comparison import Seat
 from troth_coordinator.rules.config import MICRO, JudgeSection
 
 INSIDE = 0.999
@@ -59,7 +59,7 @@ class Bench:
     seats: Sequence[Seat]
     tiles: list[int]
     sent: Signs
-    rule: Rule
+    rule: JudgeRule
 
     def contradictions(self, judge: JudgeSection) -> list[str]:
         """Return the targets within all milder bounds of one way that another finds a mismatch."""
@@ -72,7 +72,7 @@ class Bench:
         pairs = [(a, b) for a in able for b in able if a is not b]
         return [line for a, b in pairs for line in self._between(a, b, rule)]
 
-    def _between(self, first: _Judge, other: _Judge, rule: Rule) -> Iterator[str]:
+    def _between(self, first: _Judge, other: _Judge, rule: JudgeRule) -> Iterator[str]:
         for place in places(rule.judge, len(self.tiles)):
             about = self._shown(place, first, other, rule)
             here, there = (self._verdict(seat, about, rule) for seat in (first, other))
@@ -82,11 +82,11 @@ class Bench:
                     f"{other.name} says {there.explain()}"
                 )
 
-    def _verdict(self, seat: _Judge, about: Shown, rule: Rule) -> Verdict:
+    def _verdict(self, seat: _Judge, about: Shown, rule: JudgeRule) -> Verdict:
         found = measure(about, seat.own, self.sent, rule)
         return conclude(found, about, (seat.own, seat.again), self.sent, rule)
 
-    def _shown(self, place: Place, first: _Judge, other: _Judge, rule: Rule) -> Shown:
+    def _shown(self, place: Place, first: _Judge, other: _Judge, rule: JudgeRule) -> Shown:
         """Build u and M that use up the bounds for `first`, on the side away from `other`."""
         gradient, scale = self._rows(first.own.tiles), first.own.scale
         f = scale.of_tiles(self.tiles, rule.judge.gradient_floor_micro / MICRO)

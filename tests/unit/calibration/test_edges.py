@@ -7,8 +7,8 @@ from support.judged_work import CONFIG, RULE, chosen
 from troth_attestation.measure import Own, Yardstick
 from troth_attestation.verdict import Reason
 from troth_attestation.work import yardstick_of
-from troth_client.audit.comparison import Seat
-from troth_client.audit.edges import INSIDE, Bench, places
+from troth_client.calibration.comparison import Seat
+from troth_client.calibration.edges import INSIDE, Bench, places
 from troth_coordinator.rules.config import JudgeSection
 
 NUM_TILES, DRAWN = 90, 64

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from troth_attestation.measure import Rule, Shown
+from troth_attestation.measure import JudgeRule, Shown
 from troth_attestation.openings import Openings
 from troth_attestation.pieces import Float32
 from troth_attestation.sampling import drawn_tiles
@@ -81,7 +81,7 @@ class Rehearsal:
         self.weights = {name: torch.from_numpy(array) for name, array in initial.items()}
         shapes = {name: tuple(w.shape) for name, w in self.weights.items()}
         self.layout = TileLayout.from_shapes(shapes)
-        self.rule = Rule(config.demo, config.judge, self.layout.tensor_tiles)
+        self.rule = JudgeRule(config.demo, config.judge, self.layout.tensor_tiles)
         self._config = config
         self._seed = seed
         self._residual = Residual.of(config)

@@ -21,10 +21,10 @@ from troth_attestation.pieces import Float32
 from troth_attestation.sizes import TILE_SIDE
 from troth_attestation.verdict import Reason
 from troth_attestation.work import yardstick_of
-from troth_client.audit.comparison import Group, Seat
-from troth_client.audit.edges import Bench
-from troth_client.audit.rehearsal import Batch, Offer, Rehearsal, batches
-from troth_client.audit.ways import Way, fastest
+from troth_client.calibration.comparison import Group, Seat
+from troth_client.calibration.edges import Bench
+from troth_client.calibration.rehearsal import Batch, Offer, Rehearsal, batches
+from troth_client.calibration.ways import Way, fastest
 from troth_client.state.round_state import Sequences
 from troth_client.train.errors import NonFiniteGradientError
 from troth_coordinator.rules.config import RunConfig

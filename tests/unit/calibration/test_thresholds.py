@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troth_attestation.verdict import Reason
-from troth_client.audit.comparison import Group
-from troth_client.audit.tails import percentile
-from troth_client.audit.thresholds import in_the_way, propose, propose_for
-from troth_client.audit.whole_model import Whole
+from troth_client.calibration.comparison import Group
+from troth_client.calibration.tails import percentile
+from troth_client.calibration.thresholds import in_the_way, propose, propose_for
+from troth_client.calibration.whole_model import Whole
 from troth_coordinator.rules.config import JudgeSection
 
 HONEST = [0.001 * n / 1000 for n in range(1, 1001)]

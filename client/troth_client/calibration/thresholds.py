@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from troth_attestation.verdict import Reason
-from troth_client.audit.comparison import Group
-from troth_client.audit.tails import (
+from troth_client.calibration.comparison import Group
+from troth_client.calibration.tails import (
     CLEARANCE,
     HONEST_PERCENT,
     Tails,
@@ -20,7 +20,7 @@ from troth_client.audit.tails import (
     percentile,
     tile_bounds,
 )
-from troth_client.audit.whole_model import Whole, whole_bounds
+from troth_client.calibration.whole_model import Whole, whole_bounds
 from troth_coordinator.rules.config import APART, MICRO, JudgeSection
 
 MEDIAN_HEADROOM = 5

@@ -1,7 +1,7 @@
 """The honest ways in which this machine can compute one gradient: devices, precisions, threads.
 
 Owns: which ways there are, which of them are asked for, and which is the fastest.
-Never: compares them. Next: `calibrate.py`, which does; `recompute.py` for the computation.
+Never: compares them. Next: `calibrate.py`, which does; `audit/recompute.py` for the computation.
 """
 
 import os
@@ -13,7 +13,7 @@ import torch
 
 from troth_attestation.pieces import Float32
 from troth_client.audit.recompute import num_threads, recompute
-from troth_client.audit.rehearsal import Batch
+from troth_client.calibration.rehearsal import Batch
 from troth_client.model.device import CPU, Device, in_precision, precisions_of
 from troth_coordinator.rules.config import RunConfig
 

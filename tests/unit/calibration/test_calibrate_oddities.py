@@ -9,11 +9,11 @@ from support.trainers import CONFIG, TOKENS
 
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_cli import main
-from troth_client.audit import rehearsal
-from troth_client.audit import ways as ways_of_audit
-from troth_client.audit.calibrate import Plan, calibrate
-from troth_client.audit.thresholds import in_the_way, propose_all, propose_for
-from troth_client.audit.ways import Way, ways_here
+from troth_client.calibration import rehearsal
+from troth_client.calibration import ways as ways_of_machine
+from troth_client.calibration.calibrate import Plan, calibrate
+from troth_client.calibration.thresholds import in_the_way, propose_all, propose_for
+from troth_client.calibration.ways import Way, ways_here
 from troth_client.model.device import CPU
 from troth_client.train.errors import NonFiniteGradientError
 from troth_coordinator.rules.config import JudgeSection
@@ -158,7 +158,7 @@ def test_the_command_says_why_there_are_no_bounds(monkeypatch, tmp_path, capsys,
     tiny = ["--config", "configs/smoke.toml"]
     data = ["--data", str(tmp_path / "data")]
     assert main.run(["data", "prepare", "--text", str(text), "--out", data[1], *tiny]) == 0
-    monkeypatch.setattr(ways_of_audit, "ways_here", lambda *_: [way, way])
+    monkeypatch.setattr(ways_of_machine, "ways_here", lambda *_: [way, way])
     few = ["--rounds", "1", "--every", "1", "--draws", "1", "--trainers", "1", *data]
     assert main.run(["calibrate", *tiny, *few]) == 0
     printed = capsys.readouterr().out

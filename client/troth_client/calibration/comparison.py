@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from troth_attestation.measure import (
     Again,
     Distances,
+    JudgeRule,
     Measure,
-    Rule,
     Shown,
     Yardstick,
     measure,
@@ -23,8 +23,8 @@ from troth_attestation.measure import (
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_attestation.work import conclude
-from troth_client.audit.tails import Tails
-from troth_client.audit.whole_model import Whole
+from troth_client.calibration.tails import Tails
+from troth_client.calibration.whole_model import Whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Group:
         self.verdicts[VerdictKind.INCONCLUSIVE] += 1
         self.unjudged[reason] += 1
 
-    def judge(self, about: Shown, sent: Signs, seats: Sequence[Seat], rule: Rule) -> None:
+    def judge(self, about: Shown, sent: Signs, seats: Sequence[Seat], rule: JudgeRule) -> None:
         """Let every seat judge what a trainer shows, as a witness does, and keep its numbers."""
         for seat in seats:
             own = seat.yardstick
