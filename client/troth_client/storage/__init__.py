@@ -5,6 +5,6 @@ Next: `entries.py` for the records, `store.py` for the folder, `sealed.py` for t
 """
 
 from troth_client.storage.entries import Identity, ResidualEntry, Submission, WeightState
-from troth_client.storage.store import Store
+from troth_client.storage.store import Store, report_damage
 
-__all__ = ["Identity", "ResidualEntry", "Store", "Submission", "WeightState"]
+__all__ = ["Identity", "ResidualEntry", "Store", "Submission", "WeightState", "report_damage"]
