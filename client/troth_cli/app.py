@@ -13,7 +13,7 @@ from typing import Annotated, Final, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-_ABOUT: Final = """Strangers train one model together; work that was not done costs the stake.
+_ABOUT: Final = """Strangers train one model together; work that is found undone costs stake.
 
 Every command has --json for one JSON object on stdout and --config for a TOML file."""
 

@@ -25,10 +25,9 @@ from troth_client.participant.restarting import tell_while
 from troth_client.participant.supervisor import Beside, Supervisor
 from troth_client.participant.validating import HeldOut, validate
 from troth_client.run_files.files import member_files
-from troth_client.runtime.files import DiskFullError
 from troth_client.state.past_states import MEMORY_BYTES
 from troth_client.state.round_state import Sequences
-from troth_client.storage import Store
+from troth_client.storage import Store, report_damage
 from troth_client.storage.entries import StoreIdentity
 from troth_client.telemetry.events import EventList
 from troth_client.transport.exchange import Exchange
@@ -281,14 +280,11 @@ class InProcessRun:
         config_hash = self.settings.config.config_hash()
         identity = StoreIdentity(bytes(self.at.run), bytes(member.owner.pubkey()), config_hash)
 
-        def report(error: Exception) -> None:
-            name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"
-            member.events.emit(name, reason=str(error))
-
         def draw(num_bytes: int) -> bytes:
             # Salts must not differ between two runs of one seed.
             return H("troth:draw", u64(self.seed), identity.owner)[:num_bytes]
 
+        report = report_damage(member.events)
         return Store(member.folder, identity, report, durable=False, draw=draw)
 
     def _open_transport(self, member: SimulatedMember) -> Exchange:

@@ -137,6 +137,9 @@ def listed_and_shown(stored):
     assert all(one["endpoint"].startswith("http://127.0.0.1:") for one in shown["announcers"])
     text = stored.bench.cli.ok(*stored.of_run("show")).out
     assert newest["root"] in text
+    header = next(line for line in text.splitlines() if "endpoint" in line)
+    assert re.findall(r"\w+", header) == ["index", "owner", "endpoint", "manifest"]
+    assert list(shown["announcers"][0]) == ["index", "owner", "endpoint", "manifest_hash"]
     assert "All of them announced the same manifest." in text
     assert "newest" in stored.bench.cli.ok(*stored.of_run("list")).out
     first = listed["checkpoints"][0]["round"]

@@ -16,6 +16,8 @@ from support.ports import (
     withhold,
 )
 from support.runs import (
+    CHAIN,
+    NO_AUDITS,
     RunFactory,
     assert_fees_reported,
     assert_finished,
@@ -37,6 +39,7 @@ from troth_client.network.expecting import SIGNED_HEADER_BYTES
 from troth_client.participant import housekeeping
 from troth_client.participant.turns import is_our_turn
 from troth_client.state.past_states import MEMORY_BYTES
+from troth_client.steps.await_close import REPORT_AFTER_SHARE, REPORT_AFTER_SLOTS
 from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError
@@ -303,17 +306,15 @@ async def test_a_correction_that_came_while_we_were_down_is_found(run_factory, m
     assert included(run, "fay")[LIE_ROUND] == [0, 1, 2, 4, 5]
 
 
-async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(run_factory):
-    """One member lacks what the others hold: it lags, catches up, and nobody is struck."""
-    run = await run_factory.create(6)
-    blocked = {"on": True}
+def lacking_round_1(name, is_blocked):
+    """The named member is pushed nothing of round 1, and fetches none of it while `is_blocked`."""
 
     def wrap(one, ports):
-        if one.name != "cyd":
+        if one.name != name:
             return ports
 
         async def fetch(blob, holders, num_bytes, check):
-            if blocked["on"] and blob.round == 1:
+            if is_blocked() and blob.round == 1:
                 raise FetchError(blob.address, ())
             return await ports.transport.fetch(blob, holders, num_bytes, check)
 
@@ -323,7 +324,14 @@ async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(run_fa
 
         return replace(ports, transport=Wrapped(ports.transport, fetch=fetch, expect=expect))
 
-    run.wrap = wrap
+    return wrap
+
+
+async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(run_factory):
+    """One member lacks what the others hold: it lags, catches up, and nobody is struck."""
+    run = await run_factory.create(6)
+    blocked = {"on": True}
+    run.wrap = lacking_round_1("cyd", lambda: blocked["on"])
     await start_members(run, ["ada", "bob", "cyd", "dan", "eve"])
     begun = await until(run, lambda view: bool(events_of(run, "cyd", "lagging")))
     await until(run, lambda view: view.slot >= begun.slot + 4)
@@ -334,6 +342,28 @@ async def test_a_hidden_payload_of_few_is_waited_for_not_reported_at_once(run_fa
     view = await assert_finished(run)
     assert all(entry.strikes == 0 for entry in view.entries[:5])
     assert 2 in included(run, "ada")[4]
+
+
+async def test_who_comes_back_late_in_a_round_does_not_report_at_its_first_try(run_factory):
+    """The open round has waited enough by then, but the member itself has not: one try failed."""
+    run = await run_factory.create(6, **NO_AUDITS)
+    run.wrap = lacking_round_1("cyd", lambda: not events_of(run, "cyd", "lagging"))
+    await start_members(run, ["ada", "bob", "cyd", "dan", "eve"])
+    cyd = member(run, "cyd")
+    await until_round(run, 1, Phase.ATTEST)
+    await run.stop(cyd)
+    opened = (await until_round(run, 2)).round.open_slot
+    patience = max(REPORT_AFTER_SLOTS, CHAIN["commit_slots"] // REPORT_AFTER_SHARE)
+    await until(run, lambda view: view.slot > opened + patience)
+    await run.start(cyd)
+    lagged = await until(run, lambda view: bool(events_of(run, "cyd", "lagging")))
+    assert lagged.run.round == 2, "the round in which a report would count"
+    await run.finish()
+    view = await assert_finished(run)
+    assert len(events_of(run, "cyd", "lagging")) == 1
+    assert not events_of(run, "cyd", "reported_missing")
+    strikes = [entry.strikes for entry in view.entries[:5]]
+    assert strikes == [0, 0, 1, 0, 0], "its own: nobody else had the payload with which it died"
 
 
 async def test_a_crash_of_the_runs_random_numbers_changes_nothing_on_chain(

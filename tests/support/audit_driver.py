@@ -44,7 +44,14 @@ from troth_client.state.round_state import RoundState
 from troth_client.state.verdict_store import VerdictStore
 from troth_client.state.work import HonestWork
 from troth_client.steps.replay import Replay
-from troth_client.storage import ResidualEntry, Store, StoreIdentity, Submission, WeightState
+from troth_client.storage import (
+    ResidualEntry,
+    Store,
+    StoreIdentity,
+    Submission,
+    WeightState,
+    report_damage,
+)
 from troth_client.telemetry.events import EventList
 from troth_client.transport.base import BlobId, BlobKind, PushResult
 from troth_client.transport.errors import FetchError, HolderRefusedError
@@ -179,7 +186,7 @@ class AuditDriver:
 
     def _open(self) -> None:
         identity = StoreIdentity(bytes(32), b"o" * 32, CONFIG.config_hash())
-        self.store = Store(self.folder, identity, self._damaged, durable=False)
+        self.store = Store(self.folder, identity, report_damage(self.events), durable=False)
         self.runtime = SteppedRuntime(self._advanced)
         # The test is a task, too: no slot passes while it looks.
         self.runtime.join()
@@ -189,7 +196,10 @@ class AuditDriver:
             openings=OpeningsStore(self.folder / "openings"),
             kept=KeptWeights(self.store, CONFIG.config_hash()),
             verdicts=VerdictStore(
-                self.folder / "verdicts", self.store.salt_key, self._damaged, durable=False
+                self.folder / "verdicts",
+                self.store.salt_key,
+                report_damage(self.events),
+                durable=False,
             ),
             tracker=AuditTracker(self.chain.client, self.chain.at, self.runtime, self.events),
         )
@@ -227,9 +237,6 @@ class AuditDriver:
 
     def _advanced(self) -> None:
         self.slots += 1
-
-    def _damaged(self, error: Exception) -> None:
-        self.events.emit("file_damaged", reason=str(error))
 
     @property
     def tracker(self) -> AuditTracker:

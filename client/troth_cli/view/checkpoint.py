@@ -87,15 +87,9 @@ def show_blocks(
     ]
     if not announcers:
         return [Facts(plain), "Nobody has announced it. Members may still have it."]
-    columns = ("index", "owner", "endpoint", "uri", "manifest")
+    columns = ("index", "owner", "endpoint", "manifest")
     rows = [
-        (
-            one.index,
-            key_text(one.owner),
-            one.endpoint,
-            one.manifest_uri,
-            one.manifest_hash.hex()[:SHORT],
-        )
+        (one.index, key_text(one.owner), one.endpoint, one.manifest_hash.hex()[:SHORT])
         for one in announcers
     ]
     agree = "All of them announced the same manifest."
@@ -136,6 +130,5 @@ def _announcer_values(one: ParticipantView) -> Json:
         "index": one.index,
         "owner": key_text(one.owner),
         "endpoint": one.endpoint,
-        "uri": one.manifest_uri,
         "manifest_hash": one.manifest_hash.hex(),
     }

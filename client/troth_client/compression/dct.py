@@ -1,6 +1,6 @@
 """The orthonormal two-dimensional DCT-II of every tile, in float (protocol section 5.2).
 
-Owns: the transform of gradients on the producing side, where any float format may do.
+Owns: the transform of gradients on the producing side; last bits may differ between devices.
 Never: consensus; the way back is integer and lies in `apply.py`.
 Next: `topk.py`, which chooses what to send.
 """

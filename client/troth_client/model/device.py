@@ -6,7 +6,7 @@ Never: decides where weights are applied; the known-answer test of `compression/
 Next: `train/step.py`, which runs on the device.
 
 Gradients may differ between devices, because audits compare them within a tolerance. So the
-protocol allows any choice here.
+protocol allows any of PRECISIONS here, and nothing coarser (section 7).
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The chain as one participant reads and changes it.
 
 Owns: the identity that signs, the addresses of the run, looks through the watcher, and sends.
-Never: decides what to send. Only this module and `transport/` reach other machines.
+Never: decides what to send.
 Next: `watch.py`; `troth_coordinator/chain/client.py` does the work.
 """
 

@@ -22,7 +22,6 @@ from troth_client.checkpoint.state_store import StateStore
 from troth_client.compression.known_answer import ApplyPath, choose_path
 from troth_client.compression.residual import Residual
 from troth_client.compression.tiles import TileLayout
-from troth_client.errors import ClientError
 from troth_client.member import Member
 from troth_client.model.device import Device
 from troth_client.model.init import initial_weights
@@ -48,9 +47,8 @@ from troth_client.state.round_state import RoundState, Sequences
 from troth_client.state.verdict_store import VerdictStore
 from troth_client.state.work import HonestWork, TrainerWork
 from troth_client.steps.replay import Replay
-from troth_client.storage import Store
+from troth_client.storage import Store, report_damage
 from troth_client.storage.entries import WeightState
-from troth_client.storage.sealed import DamagedFileError
 from troth_client.telemetry.events import EventSink
 from troth_client.train.learner import DEFAULT, Learner
 from troth_client.train.team import Team
@@ -233,10 +231,6 @@ def _round_state(
     replica = Replica(config, views, path, past, resources.hashers)
     rule = Residual.of(config)
     undo = Undo(keep, config.demo.k, ports.store.load_residual)
-
-    def damaged(error: ClientError) -> None:
-        ports.events.emit("file_damaged", reason=str(error))
-
     return RoundState(
         config=config,
         data=resources.data,
@@ -244,7 +238,7 @@ def _round_state(
         residual=ResidualState(rule, layout.num_tiles, undo, path),
         archive=ResidualArchive(ports.store, KeptRounds(keep, ring, resources.past_bytes)),
         store=ports.store,
-        states=StateStore(ports.store, damaged),
+        states=StateStore(ports.store, report_damage(ports.events)),
         retention=Retention.of(view.params),
         runtime=ports.runtime,
         events=ports.events,
@@ -268,16 +262,12 @@ def report_path(path: ApplyPath, events: EventSink) -> None:
 
 
 def _audit_state(chain: RunChain, config: RunConfig, ports: Ports) -> AuditState:
-    store = ports.store
-
-    def damaged(error: DamagedFileError) -> None:
-        ports.events.emit("file_damaged", reason=str(error))
-
+    store, report = ports.store, report_damage(ports.events)
     return AuditState(
         openings=OpeningsStore(store.folder / "openings", store.room, durable=store.durable),
         kept=KeptWeights(store, config.config_hash()),
         verdicts=VerdictStore(
-            store.folder / "verdicts", store.salt_key, damaged, store.durable, store.room
+            store.folder / "verdicts", store.salt_key, report, store.durable, store.room
         ),
         tracker=AuditTracker(ports.chain, chain.at, ports.runtime, ports.events),
     )

@@ -54,10 +54,9 @@ from troth_client.participant.validating import HeldOut, validate
 from troth_client.run_files.files import member_files
 from troth_client.runtime.allocator import keep_freed_memory
 from troth_client.runtime.base import ProcessRuntime
-from troth_client.runtime.files import DiskFullError
 from troth_client.runtime.signals import at_stop_signals
 from troth_client.runtime.threads import compute_with
-from troth_client.storage import Store
+from troth_client.storage import Store, report_damage
 from troth_client.storage.entries import StoreIdentity
 from troth_client.telemetry.events import EventSink
 from troth_client.telemetry.library_logs import as_events
@@ -304,12 +303,7 @@ def _open_store(
 ) -> Store:
     us, config_hash = bytes(owner.key.pubkey()), settings.config.config_hash()
     identity = StoreIdentity(bytes(owner.at.run), us, config_hash, genesis, run.created_slot)
-
-    def report(error: Exception) -> None:
-        name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"
-        events.emit(name, reason=str(error))
-
-    return Store(settings.state, identity, report, settings.is_durable)
+    return Store(settings.state, identity, report_damage(events), settings.is_durable)
 
 
 def _open_data(settings: ParticipantSettings) -> TokenData:

@@ -28,10 +28,11 @@ from troth_coordinator.rules.progress import has_dispersed
 from troth_coordinator.rules.view import NetworkView, RoundFlag, RoundView
 
 REPORT_AFTER_SLOTS = 8
-"""An open round waits this long before we report a missing payload of the round before. A restart
-of a holder, or a broken connection, must not cost those who vouched a strike."""
+"""An open round waits this long before we report a missing payload of the round before. So do we
+from our first try on, for we may come back late in a round. A restart of a holder, or a broken
+connection, must not cost those who vouched a strike."""
 REPORT_AFTER_SHARE = 4
-"""Nor do we report before a quarter of the Commit phase has passed."""
+"""Nor do we report before as many slots have passed as a quarter of the Commit phase has."""
 
 
 async def collect(
@@ -52,6 +53,7 @@ async def collect(
     """
     have = dict(held)
     reported: set[int] = set()
+    first_try = view.slot
     last_lacking: list[int] = []
     while True:
         account = await chain.read_closed(view, round_)
@@ -69,7 +71,8 @@ async def collect(
             raise _lost(round_, lacking)
         if view.run.root_round > round_ or not is_patient:
             raise _passed(round_, lacking, view.run.root_round)
-        reported |= await _report(chain, view, round_, set(lacking) - reported)
+        if _may_report(chain, view, round_, first_try):
+            reported |= await _report(chain, view, round_, set(lacking) - reported)
         view = await chain.watch.next()
 
 
@@ -115,8 +118,6 @@ def _payloads(account: RoundView, have: Mapping[int, Held]) -> tuple[VerifiedPay
 
 async def _report(chain: RunChain, view: NetworkView, round_: int, targets: set[int]) -> set[int]:
     """Report on chain the included payloads that cannot be fetched; return the reported ones."""
-    if not _may_report(chain, view, round_):
-        return set()
     reported = set()
     for target in sorted(targets):
         report = instructions.report_missing(
@@ -145,15 +146,15 @@ async def _send_report(
     return True
 
 
-def _may_report(chain: RunChain, view: NetworkView, round_: int) -> bool:
-    """Return whether the open round builds on `round_`, includes us and has waited enough."""
+def _may_report(chain: RunChain, view: NetworkView, round_: int, first_try: int) -> bool:
+    """Return whether the open round builds on `round_` and includes us, and all waited enough."""
     current, run = view.round, view.run
     if current is None or run.phase not in (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN):
         return False
     if current.base_round != round_ or not chain.is_in(current.members):
         return False
     patience = max(REPORT_AFTER_SLOTS, run.params.commit_slots // REPORT_AFTER_SHARE)
-    return view.slot >= current.open_slot + patience
+    return view.slot >= max(current.open_slot, first_try) + patience
 
 
 def _passed(round_: int, lacking: list[int], newest: int) -> LaggingError:

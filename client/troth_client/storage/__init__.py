@@ -5,6 +5,13 @@ Next: `entries.py` for the records, `store.py` for the folder, `sealed.py` for t
 """
 
 from troth_client.storage.entries import ResidualEntry, StoreIdentity, Submission, WeightState
-from troth_client.storage.store import Store
+from troth_client.storage.store import Store, report_damage
 
-__all__ = ["ResidualEntry", "Store", "StoreIdentity", "Submission", "WeightState"]
+__all__ = [
+    "ResidualEntry",
+    "Store",
+    "StoreIdentity",
+    "Submission",
+    "WeightState",
+    "report_damage",
+]

@@ -25,6 +25,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
+from troth_client.errors import ClientError
 from troth_client.runtime.files import (
     PRIVATE_FOLDER_MODE,
     Closable,
@@ -45,6 +46,7 @@ from troth_client.storage.sealed import (
     read_span,
     write_record,
 )
+from troth_client.telemetry.events import EventSink
 
 IDENTITY_FILE = "identity.json"
 DISPUTE_FILE = "dispute.json"
@@ -355,6 +357,16 @@ class Store(Closable):
             match = _NAME.match(path.name)
             if match:
                 yield match[1], int(match[2]), int(match[3] or 0), path
+
+
+def report_damage(events: EventSink) -> Callable[[ClientError], None]:
+    """Return what reports a damaged file, or a full disk, as an event."""
+
+    def report(error: ClientError) -> None:
+        name = "disk_full" if isinstance(error, DiskFullError) else "file_damaged"
+        events.emit(name, reason=str(error))
+
+    return report
 
 
 def _named(path: Path, record: Record) -> Record:
