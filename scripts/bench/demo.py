@@ -1,4 +1,4 @@
-"""Where a demo's time goes, as the tables of docs/results.md: `python scripts/bench/demo.py [DIR]`.
+"""Where a demo's time goes, in tables: `python scripts/bench/demo.py [DIR]`.
 
 Reads the event logs of a demo that has run (`troth demo --out DIR`); without a folder, a demo of 10
 rounds is run first. Owns: the tables of the whole and of the seconds per step.
