@@ -11,12 +11,12 @@ from support.program.recounted import changed, checked, findings_of, places, tel
 from support.program.rounds import RoundDriver
 from support.program.trials import judged, moved, paid
 
-from troth_audit.replay.findings import Rule
+from troth_audit.replay.findings import Finding, Rule
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import ParamsRequested
 from troth_coordinator.chain.event_types_rounds import Attested
-from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Lamports
+from troth_coordinator.rules.ids import MAX_PARTICIPANTS, Lamports, Slot
 
 STORIES: dict[str, Callable[[], tuple[Event, ...]]] = {
     "judged": judged,
@@ -179,10 +179,27 @@ def test_the_run_account_is_in_the_phase_that_the_events_lead_to() -> None:
     driver.play(2)
     recount = driver.ledger.recounted.recount
     assert recount is not None
-    for name in ("phase", "phase_end_slot", "quorum_slot", "round", "void_streak", "root_round"):
+    for name in ("phase", "phase_end_slot", "round", "void_streak", "root_round"):
         values: dict[str, Any] = {name: getattr(driver.run, name) + 1}
         (found,) = recount.end(replace(driver.run, **values))
         assert name in found.found
+
+
+def test_the_slot_of_a_quorum_is_compared_where_nobody_can_act_any_more() -> None:
+    driver = RoundDriver(3, max_rounds=2, join_until_round=2, checkpoint_every=1)
+    driver.start()
+    driver.play(1)
+    assert differences_of_quorum(driver) == []
+    driver.play(1)
+    driver.cool_down()
+    (found,) = differences_of_quorum(driver)
+    assert "quorum_slot" in found.found
+
+
+def differences_of_quorum(driver: RoundDriver) -> list[Finding]:
+    recount = driver.ledger.recounted.recount
+    assert recount is not None
+    return list(recount.end(replace(driver.run, quorum_slot=Slot(driver.run.quorum_slot - 1))))
 
 
 def test_nothing_comes_after_the_end_of_a_run_and_no_end_too_early() -> None:
