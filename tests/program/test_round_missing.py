@@ -2,6 +2,7 @@
 
 from support.fields import assert_fields
 from support.program.rounds import RoundDriver, root_of
+from support.program.swapped import swapped
 
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.rules.ids import NONE
@@ -179,3 +180,29 @@ def test_nobody_reports_in_a_run_that_waits() -> None:
     driver.cool_down()
     made = make.report_missing(driver.at, driver.sessions[0].pubkey(), 0, 0, 1, 1)
     assert driver.refused(made, driver.sessions[0]) == "WrongPhase"
+
+
+def test_a_closed_round_does_not_stand_for_the_open_one() -> None:
+    """Half of the members would take back payloads of rounds that others trained on since."""
+    driver = played(6, 3)
+    session = driver.sessions[0]
+    older = make.report_missing(driver.at, session.pubkey(), 0, 1, 3, 2)
+    assert driver.round(2).base_round == 1
+    assert driver.refused(older, session) == "WrongRoundAccount"
+
+
+def test_a_report_strikes_the_payload_of_the_round_that_it_names() -> None:
+    driver = played(6, 3)
+    report = driver.report_instruction(0, 3)
+    place = [meta.pubkey for meta in report.accounts].index(driver.at.round(2))
+    older = swapped(report, place, driver.at.round(1))
+    assert driver.refused(older, driver.sessions[0]) == "WrongRoundAccount"
+
+
+def test_only_a_member_of_the_open_round_reports_and_attests() -> None:
+    driver = played()
+    newcomer = driver.add()
+    session = driver.sessions[newcomer]
+    assert driver.refused(driver.report_instruction(newcomer, 3), session) == "NotAMember"
+    driver.commit_all()
+    assert driver.refused(driver.attest_instruction(newcomer), session) == "NotAMember"

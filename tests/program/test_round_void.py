@@ -260,3 +260,22 @@ def test_a_run_that_nobody_can_join_any_more_finishes() -> None:
     driver.advance_phase()
     run = driver.run
     assert_fields(run, phase=Phase.FINISHED, root_round=2, finished_slot=driver.slot)
+
+
+def test_a_vote_for_ready_that_nobody_checked_ends_with_the_rounds_of_a_run() -> None:
+    """A newcomer with false weights would be counted as ready for the stored root."""
+    driver = started(4, checkpoint_every=1)
+    driver.play(1)
+    newcomer = driver.add()
+    driver.post_ready(newcomer, root_of(99))
+    driver.play(1)
+    assert_fields(driver.run, root_round=driver.entries[newcomer].ready_round)
+    while driver.run.phase != Phase.HALTED:
+        driver.freeze_old_seed()
+        driver.commit_all([])
+        driver.attest_all([])
+        driver.close()
+    driver.chain.advance(driver.run.params.halt_slots + 1)
+    driver.advance_phase()
+    assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
+    assert driver.entries[newcomer].ready_round == NONE

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support.judged_work import RULE, payload_of
 
-from troth_attestation import agreement
+from troth_attestation import agreement, measure
 from troth_attestation.signs import Signs
 from troth_attestation.verdict import Reason, VerdictKind
 from troth_coordinator.rules.config import JudgeSection
@@ -105,3 +105,15 @@ def test_a_forged_tensor_is_doubted_though_no_tile_of_it_was_drawn():
     assert found.reason == Reason.VOTES_DISAGREE
     honest = payload_of(None, own, own, b"z" * 32, 1)
     assert honest.judged(rule=strict).kind == VerdictKind.OK
+
+
+def test_tiles_that_were_not_sent_or_have_hardly_a_gradient_do_not_count():
+    """Their votes are noise: honest work would be doubted for them."""
+    signs, gradient = votes([1.0] * 32 + [-1.0] * 2)
+    present = signs.present.copy()
+    present[32] = False
+    gradient[33] *= 1e-6
+    rule = replace(RULE, tensor_tiles=(34,))
+    own = measure.measure_of(gradient)
+    found = measure.agreement_of(own, replace(signs, present=present), rule)
+    assert found == pytest.approx(1)

@@ -93,7 +93,7 @@ def test_minus_zero_is_not_the_zero_state():
     assert state.residual_root(u) != state.zero_residual_root(3)
 
 
-@pytest.mark.parametrize("shape", [(64, 64), (2, 64, 63), (0, 64, 64)])
+@pytest.mark.parametrize("shape", [(64, 64), (2, 64, 63), (2, 32, 128), (0, 64, 64)])
 def test_residuals_are_tiles(shape):
     with pytest.raises(TensorError):
         state.residual_root(np.zeros(shape, np.float32))

@@ -304,3 +304,12 @@ def test_the_bounds_come_from_the_hashed_config():
     strict = replace(RULE, judge=JudgeSection(ok_bound_micro=1, mismatch_bound_micro=2))
     assert payload_of(None, u, own).judged(rule=strict).kind == MISMATCH
     assert CONFIG.judge.ok_bound_micro / MICRO == 0.03
+
+
+def test_a_median_counts_with_the_nearer_of_the_judges_own_two_computations():
+    """At 0.17 from one and 0.09 from the other, which lie 0.08 apart, nobody is accused."""
+    u, own = shares(40, 40, 0.17)
+    near, _ = shares(40, 40, 0.08)
+    found = payload_of(None, u, own).judged(again=counting(near))
+    assert found.kind == INCONCLUSIVE
+    assert found.reason == Reason.BETWEEN_BOUNDS
