@@ -210,7 +210,8 @@ sys.exit(code)
 
 @pytest.mark.cuda
 def test_a_helper_shows_errors_as_its_command_was_asked_to(tmp_path):
-    told = Told(RUN, 1, 2, str(tmp_path), "cuda:99", 1, False, None, is_json=True, is_debug=True)
+    place = (RUN, 1, 2, str(tmp_path))
+    told = Told(*place, "cuda:99", 1, False, None, "auto", is_json=True, is_debug=True)
     command = [sys.executable, "-c", HELPER, told.to_text()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
         *traceback, error, warning = helper.stderr.read().decode().splitlines()
@@ -218,6 +219,19 @@ def test_a_helper_shows_errors_as_its_command_was_asked_to(tmp_path):
     assert traceback[0] == "Traceback (most recent call last):"
     assert json.loads(error)["error"]["expected"] == "the device 'cuda:99'"
     assert warning == "warning: gloo: a warning"
+
+
+def test_a_helper_computes_in_the_precision_of_rank_zero(tmp_path):
+    """On a device without it, so that the refusal names it."""
+    training = Training(precision="bf16")
+    request = SimpleNamespace(run=RUN, device="mps", num_threads=None, training=training)
+    told = Told.of(request, Place(1, 2, 1, folder=tmp_path), Output(is_json=True))
+    patched = f"import torch\ntorch.backends.mps.is_available = lambda: True\n{HELPER}"
+    command = [sys.executable, "-c", patched, told.to_text()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
+        error, *_warning = helper.stderr.read().decode().splitlines()
+        assert helper.wait(SECONDS) == 1
+    assert json.loads(error)["error"]["expected"] == "a precision of mps: fp32"
 
 
 def test_a_helper_is_told_how_its_command_prints():

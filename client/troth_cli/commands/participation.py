@@ -256,6 +256,7 @@ def join(options: JoinOptions, output: Output) -> None:
 
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
+    from troth_cli.settings import hints_of
     from troth_cli.workflows.join_request import Training
     from troth_cli.workflows.ranks import (
         help_rank_zero,
@@ -268,10 +269,11 @@ def join(options: JoinOptions, output: Output) -> None:
     if options.role == "witness":
         refuse_ranks(os.environ, options.ranks)
     place = place_of(os.environ, options.ranks)
-    training = Training(options.compiles, options.micro_batch, place)
+    hints = hints_of(options.config, options.device)
+    training = Training(options.compiles, options.micro_batch, place, hints.precision)
     options = replace(options, threads=threads_of(place, options.threads, num_cores()))
     if place is not None and place.rank:
-        help_rank_zero(place, training, _device(options), options.threads, output)
+        help_rank_zero(place, training, hints.device, options.threads, output)
         return
     _take_part(options, options.role, output, training)
 
@@ -281,11 +283,14 @@ def witness(options: WitnessOptions, output: Output) -> None:
 
     Otherwise as join. At the end it prints its checks, findings and earnings.
     """
+    from troth_cli.settings import hints_of
     from troth_cli.workflows.join_request import Training
     from troth_cli.workflows.ranks import refuse_ranks
 
     refuse_ranks(os.environ)
-    _take_part(options, "witness", output, Training(microbatch_sequences=options.micro_batch))
+    precision = hints_of(options.config).precision
+    training = Training(microbatch_sequences=options.micro_batch, precision=precision)
+    _take_part(options, "witness", output, training)
 
 
 def _take_part(options: WitnessOptions, role: str, output: Output, training: "Training") -> None:
@@ -309,7 +314,7 @@ def _request(
 ) -> "JoinRequest":
     """Return what the options ask for."""
     from troth_cli.keyfiles import read_key
-    from troth_cli.settings import run_settings
+    from troth_cli.settings import hints_of, run_settings
     from troth_cli.state_folders import state_folder
     from troth_cli.workflows.join_request import JoinRequest
     from troth_cli.workflows.recording import recording
@@ -317,19 +322,19 @@ def _request(
 
     run = address_of_run(options.run_address)
     owner = read_key(options.key, output.warn)
-    settings = run_settings(options.config)
+    hints = hints_of(options.config, options.device)
     stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
     state = options.state or state_folder(run, owner.pubkey())
     return JoinRequest(
         rpc_urls=tuple(options.rpc),
         program=options.program,
         run=run,
-        config=settings.config,
+        config=run_settings(options.config).config,
         data=options.data or state / "data",
         state=state,
         owner=owner,
         role=role,
-        device=_device(options),
+        device=hints.device,
         listen=options.listen,
         endpoint=options.endpoint,
         session_lamports=lamports(options.session_sol, "--session-sol"),
@@ -350,7 +355,7 @@ def _request(
         hubs=tuple(options.hub),
         stores=tuple(options.store),
         allow_private=options.allow_private,
-        validate_every=settings.hints.validate_every,
+        validate_every=hints.validate_every,
         fetches_data=options.data is None,
         data_from=tuple(options.data_from),
         start=options.start,
@@ -361,13 +366,6 @@ def _request(
             lamports(options.priority_epoch_cap_sol, "--priority-epoch-cap-sol"),
         ),
     )
-
-
-def _device(options: WitnessOptions) -> str:
-    """Return the device that was asked for, or else the one of the config."""
-    from troth_cli.settings import run_settings
-
-    return options.device or run_settings(options.config).hints.device
 
 
 def _print_end(

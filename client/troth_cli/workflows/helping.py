@@ -32,6 +32,7 @@ class Told:
     num_threads: int | None
     compiles: bool
     microbatch_sequences: int | None
+    precision: str
     is_json: bool
     is_debug: bool
 
@@ -48,6 +49,7 @@ class Told:
             request.num_threads,
             training.compiles,
             training.microbatch_sequences,
+            training.precision,
             output.is_json,
             output.is_debug,
         )
@@ -63,7 +65,7 @@ def main(text: str) -> int:
     keep_libraries_quiet(sys.stderr)
     told = Told(**json.loads(text))
     place = Place(told.rank, told.size, told.rank, folder=Path(told.folder))
-    training = Training(told.compiles, told.microbatch_sequences, place)
+    training = Training(told.compiles, told.microbatch_sequences, place, told.precision)
     output = Output(is_json=told.is_json, is_debug=told.is_debug)
     try:
         help_rank_zero(place, training, told.device, told.num_threads, output)

@@ -28,12 +28,14 @@ ROLES: Final = {
 class Training:
     """How gradients are computed: compiled or not, sequences at once (None: as the config says).
 
-    `place` is its place among the ranks of its participant, None for a process alone.
+    `precision` is auto, fp32 or bf16. `place` is its place among the ranks of its participant, None
+    for a process alone.
     """
 
     compiles: bool = False
     microbatch_sequences: int | None = None
     place: Place | None = None
+    precision: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def help_rank_zero(
     if num_threads is not None:
         torch.set_num_threads(num_threads)
     name = device_of(place, device, has_cuda=torch.cuda.is_available())
-    chosen = choose_device(name, training.microbatch_sequences)
+    chosen = choose_device(name, training.microbatch_sequences, training.precision)
     output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
     one_pass = pass_of(EventLines(output), compiles=training.compiles)
     if place.folder is not None:

@@ -100,7 +100,8 @@ def _checked(  # as above, and the team
     looked: Looked,
     team: Team | None,
 ) -> Joined:
-    device = choose_device(request.device, request.training.microbatch_sequences)
+    training = request.training
+    device = choose_device(request.device, training.microbatch_sequences, training.precision)
     checks = RETURN_CHECKS if looked.is_member else CHECKS
     candidate = _candidate(request, device, listen, looked, output)
     rows = [*looked.rows, *asyncio.run(run_checks(checks, candidate))]
@@ -243,6 +244,7 @@ def _settings(
         port=port,
         endpoint=request.endpoint,
         device=request.device,
+        precision=request.training.precision,
         session_lamports=request.session_lamports,
         refill_lamports=request.refill_lamports,
         stake_lamports=request.stake_lamports or 0,

@@ -42,6 +42,7 @@ class ParticipantSettings:
     `num_threads` bounds PyTorch, NumPy and hashing; None leaves the number to them.
     `compiles` runs forward and backward pass as compiled kernels. `microbatch_sequences` are
     computed at once, save in a juror's reference mode; None for the number in the config.
+    `precision` is auto, fp32 or bf16.
     `past_bytes` of past weights, and as many of past residuals, stay in memory; the disk has all of
     them. `ledger` is the file that takes the events of the run; None for none.
     `archive` is a folder for all that an audit of the run needs; None keeps no archive. Its ledger
@@ -61,6 +62,7 @@ class ParticipantSettings:
     port: int = 0
     endpoint: str = ""
     device: str = "auto"
+    precision: str = "auto"
     poll_seconds: float = 0.4
     session_lamports: int = 250_000_000
     refill_lamports: int = 500_000_000

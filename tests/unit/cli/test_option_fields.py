@@ -31,6 +31,7 @@ rounds = 77
 
 [hints]
 device = "mps"
+precision = "fp32"
 validate_every = 9
 """
 BASE = request(
@@ -53,7 +54,12 @@ WITNESS = [
     (("--debug",), {}),
     (
         ("--config", "more.toml"),
-        {"config": load_config([], ROUNDS).config, "device": "mps", "validate_every": 9},
+        {
+            "config": load_config([], ROUNDS).config,
+            "device": "mps",
+            "training": Training(precision="fp32"),
+            "validate_every": 9,
+        },
     ),
     (("--rpc", OTHER_RPC), {"rpc_urls": (RPC, OTHER_RPC)}),
     (("--program-id", PROGRAM.pubkey()), {"program": PROGRAM.pubkey()}),
