@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.commands.archive_options import WithArchive
-from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, MicroBatch, command
+from troth_cli.options import (
+    MAX_THREADS,
+    AllowPrivate,
+    DeviceName,
+    From,
+    Hubs,
+    MicroBatch,
+    command,
+)
 from troth_cli.view.amounts import address_of_run, lamports
 from troth_cli.view.output import Facts, Grid, Output
 from troth_cli.workflows.join_cost import SESSION_SOL
@@ -45,14 +53,7 @@ class WitnessOptions(WithArchive):
             help="Weights that the run was created from; else they are fetched from others.",
         ),
     ] = None
-    device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="auto, cpu, cuda, cuda:N or mps; else hints.device of the config.",
-        ),
-    ] = ""
+    device: DeviceName = ""
     listen: Annotated[
         str,
         typer.Option(

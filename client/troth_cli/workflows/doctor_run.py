@@ -51,6 +51,7 @@ class Question:
     key: Path | None
     state: Path | None
     device: str
+    precision: str = "auto"
     microbatch_sequences: int | None = None
     hubs: tuple[str, ...] = ()
 
