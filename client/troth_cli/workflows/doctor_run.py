@@ -129,7 +129,7 @@ async def check_holders(member: Membership) -> CheckResult:
         return untested("the weights are genesis: nobody needs to send them")
     run = Pubkey(member.view.run.address)
     members = Members(member.client, run, WEIGHTS_SECONDS)
-    members.ask_also(member.config.network.holders)
+    members.ask_also(member.config.network.relays)
     pieces = await fetch_piece_list(members, wanted, trainable_shapes(member.config.model))
     holders = (await endpoints(member.client, member.view))[:MOST_HOLDERS]
     tried = await asyncio.gather(

@@ -147,7 +147,7 @@ def _bad_shards(faults: list[ShardError], total: int) -> CheckResult:
 
 
 async def check_balance(newcomer: Newcomer) -> CheckResult:
-    """Compare the owner's balance with stake, session money, rent and fees."""
+    """Compare the owner's balance with stake, session funding, rent and fees."""
     session, owner = newcomer.request.session_lamports, newcomer.owner.key.pubkey()
     needed = join_lamports(newcomer.stake, session)
     balance = await newcomer.client.balance(owner)

@@ -13,5 +13,5 @@ FEE_RESERVE_LAMPORTS: Final = 10_000_000
 
 
 def join_lamports(stake: int, session: int) -> int:
-    """Return stake, session money, rent and fees together."""
+    """Return stake, session funding, rent and fees together."""
     return stake + session + FEE_RESERVE_LAMPORTS

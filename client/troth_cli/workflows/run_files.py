@@ -69,7 +69,7 @@ async def fetch_run(members: Members, view: RunView, folder: Path, report: Repor
         check_free(folder, view.config_hash, view.manifest_hash)  # before the first write
         async with _source(members, report) as source:
             config = await fetch_config(source, folder, view.config_hash)
-        members.ask_also(config.network.holders)
+        members.ask_also(config.network.relays)
         async with _source(members, report) as source:
             manifest = await fetch_manifest(source, folder, view.manifest_hash)
             await fetch_tokenizer(source, folder, manifest)
@@ -127,7 +127,7 @@ def _bring(
                 own,
                 allow_private=request.allow_private,
             )
-            members.ask_also(request.config.network.holders)
+            members.ask_also(request.config.network.relays)
             async with _source(members, report) as source:
                 return await work(source, view)
 
