@@ -60,6 +60,14 @@ Hubs = Annotated[
     list[str],
     typer.Option("--hub", metavar="URL", help="A hub beside those of the config; may be repeated."),
 ]
+DeviceName = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="auto, cpu, cuda, cuda:N or mps; else hints.device of the config.",
+    ),
+]
 MicroBatch = Annotated[
     Optional[int],  # noqa: UP045  typer reads it at run time
     typer.Option(

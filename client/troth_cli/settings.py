@@ -27,7 +27,7 @@ from troth_cli.errors import SettingsError
 from troth_cli.run_file import RUN_TABLE, check_run_table
 
 if TYPE_CHECKING:
-    from troth_coordinator.rules.settings import RunSettings
+    from troth_coordinator.rules.settings import Hints, RunSettings
 
 SHARED_TABLE = "cli"
 COMMAND_TABLE = "command"
@@ -59,6 +59,15 @@ def run_settings(files: Iterable[Path], overrides: Sequence[str] = ()) -> "RunSe
     from troth_coordinator.rules.settings import settings_from
 
     return settings_from(run_sections(files, overrides))
+
+
+def hints_of(files: Iterable[Path], device: str = "") -> "Hints":
+    """Return the hints of config files, but the device that the user named, if any.
+
+    Raises as above.
+    """
+    hints = run_settings(files).hints
+    return hints.model_copy(update={"device": device}) if device else hints
 
 
 def run_sections(files: Iterable[Path], overrides: Sequence[str] = ()) -> dict[str, object]:

@@ -117,7 +117,8 @@ MEANINGS = {
     "judge.calibrated": "Whether `troth calibrate` proposed these bounds for this model.",
     "network.hubs": "Hubs to push to and fetch from, like `https://hub.example:9000`.",
     "network.stores": "Object stores to push to and fetch from, like `s3://bucket/prefix`.",
-    "hints.precision": "Format in which this machine trains.",
+    "hints.precision": "Format of gradients here, but in reference mode; auto: bf16 on cards that"
+    " have it, else fp32. A device without it is refused.",
     "hints.device": "auto, cpu, cuda, cuda:N or mps.",
     "hints.validate_every": "Rounds between two losses on held-out text, by whoever has the"
     " validation shards; 0 for none.",

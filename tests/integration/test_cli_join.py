@@ -6,6 +6,7 @@ import signal
 import socket
 
 import pytest
+import torch
 from support.network import SOL, last_json, prepare_text, processes, refused_check
 from support.recorded import scalars, scrape
 from support.waiting import wait_for
@@ -53,7 +54,9 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     board, port = bench.folder / "board", free_port()
     recorded = ("--log-to", f"tensorboard:{board}", "--metrics", f"127.0.0.1:{port}")
     archive = bench.folder / "archive"
-    more = ("--stake-sol", "0.5", "--archive", archive, "--micro-batch", "1")
+    own = bench.folder / "own.toml"
+    own.write_text("[hints]\nprecision = 'bf16'\n")
+    more = ("--stake-sol", "0.5", "--archive", archive, "--micro-batch", "1", "--config", own)
     two = joined((*bench.join_arguments(run, "b"), *more, *recorded), "two")
     two.wait_for("joined")
     shown = bench.cli.json(*bench.of_run("stake", "show", run=run, key="b"))
@@ -84,10 +87,7 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     assert "can lose" not in again.notes(), "its stake is there already"
     assert endpoint(again) == endpoint(one)
     assert shown["num_participants"] == 2
-    events = (bench.folder / "state-a" / "events.jsonl").read_text()
-    assert '"event":"round_closed"' in events
-    assert '"microbatch":2}' in events, "as the config says"
-    assert '"microbatch":1}' in (bench.folder / "state-b" / "events.jsonl").read_text()
+    assert_computed_as_asked(bench)
     assert set(scalars(board)["loss/own"]) == set(range(5))
     states = [bench.folder / f"state-{name}" for name in ("a", "b")]
     plotted = bench.cli.json("plot", *states, "--out", bench.folder / "run.svg")
@@ -102,6 +102,18 @@ def test_two_processes_train_a_run_one_stops_and_resumes_and_all_are_paid(bench,
     assert kept["whole"]["payload"] == kept["whole"]["header"] >= 5
     assert "archive_failed" not in two.notes()
     pay_out_and_close(bench, run)
+
+
+def assert_computed_as_asked(bench):
+    """The first has only the run's config, the second an option and hints of its own."""
+    first, second = (
+        (bench.folder / f"state-{name}" / "events.jsonl").read_text() for name in ("a", "b")
+    )
+    assert '"event":"round_closed"' in first
+    assert '"microbatch":2}' in first, "as the config says"
+    assert '"microbatch":1}' in second
+    assert '"precision":"fp32"' in first, "what a processor computes in"
+    assert '"precision":"bf16"' in second
 
 
 def assert_kept_ledgers(bench, run, paths):
@@ -304,6 +316,15 @@ def test_bad_options_are_named_and_cost_nothing(bench, options, kind):
     run = bench.create()
     arguments = bench.join_arguments(run, "a")
     assert bench.cli.refused(*changed(arguments, **options))["kind"] == kind
+    assert bench.balance("a") == 10 * SOL
+
+
+def test_a_precision_that_the_device_lacks_costs_nothing(bench, monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    run = bench.create("hints.precision=bf16")
+    error = bench.cli.refused(*changed(bench.join_arguments(run, "a"), device="mps"))
+    assert error["kind"] == "DeviceError"
+    assert error["expected"] == "a precision of mps: fp32"
     assert bench.balance("a") == 10 * SOL
 
 

@@ -7,19 +7,20 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from solders.keypair import Keypair
+from solders.pubkey import Pubkey
 from support.cli import Cli
 from support.network import SECONDS, processes
 from support.ranks import RUN, place, variables
+from support.run_requests import request
 from support.waiting import wait_for
 
 from troth_cli.errors import InputError
 from troth_cli.view.output import Output
 from troth_cli.workflows import helping
 from troth_cli.workflows.helping import Told
-from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.ranks import place_of
 from troth_client.train.place import Place
 
@@ -210,7 +211,8 @@ sys.exit(code)
 
 @pytest.mark.cuda
 def test_a_helper_shows_errors_as_its_command_was_asked_to(tmp_path):
-    told = Told(RUN, 1, 2, str(tmp_path), "cuda:99", 1, False, None, is_json=True, is_debug=True)
+    where = (RUN, 1, 2, str(tmp_path))
+    told = Told(*where, "cuda:99", 1, False, None, "auto", is_json=True, is_debug=True)
     command = [sys.executable, "-c", HELPER, told.to_text()]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
         *traceback, error, warning = helper.stderr.read().decode().splitlines()
@@ -220,14 +222,26 @@ def test_a_helper_shows_errors_as_its_command_was_asked_to(tmp_path):
     assert warning == "warning: gloo: a warning"
 
 
+def test_a_helper_computes_in_the_precision_of_rank_zero(tmp_path):
+    """On a device without it, so that the refusal names it."""
+    made = request(Keypair(), Pubkey.from_string(RUN), device="mps", precision="bf16")
+    told = Told.of(made, Place(1, 2, 1, folder=tmp_path), Output(is_json=True))
+    patched = f"import torch\ntorch.backends.mps.is_available = lambda: True\n{HELPER}"
+    command = [sys.executable, "-c", patched, told.to_text()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as helper:
+        error, *_warning = helper.stderr.read().decode().splitlines()
+        assert helper.wait(SECONDS) == 1
+    assert json.loads(error)["error"]["expected"] == "a precision of mps: fp32"
+
+
 def test_a_helper_is_told_how_its_command_prints():
-    request = SimpleNamespace(run=RUN, device="cpu", num_threads=1, training=Training())
+    made = request(Keypair(), Pubkey.from_string(RUN))
     at = Place(1, 2, 1, folder=Path("meeting"))
-    told = Told.of(request, at, Output(is_json=True, is_debug=True))
+    told = Told.of(made, at, Output(is_json=True, is_debug=True))
     assert told.is_json
     assert told.is_debug
-    assert not Told.of(request, at, Output(is_debug=True)).is_json
-    assert not Told.of(request, at, Output(is_json=True)).is_debug
+    assert not Told.of(made, at, Output(is_debug=True)).is_json
+    assert not Told.of(made, at, Output(is_json=True)).is_debug
 
 
 def test_a_process_that_is_asked_for_ranks_is_the_first_of_them():

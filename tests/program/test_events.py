@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from solders.instruction import AccountMeta, Instruction
 from solders.pubkey import Pubkey
+from support.legacy_idl import discriminator
 from support.program.chain import ChainDriver
 from support.program.relay import deploy
 from support.program.rounds import RoundDriver, key
@@ -19,7 +20,6 @@ from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.addresses import event_authority_address
 from troth_coordinator.chain.codec import program_codec
 from troth_coordinator.chain.events import EVENT_TAG, EventReader
-from troth_coordinator.chain.idl import discriminator
 from troth_localnet.direct import record_of
 from troth_localnet.transaction_json import inner_calls_json
 

@@ -1,8 +1,9 @@
-"""The state of a run, rebuilt from its events: entries, owners, rounds, audits, pool.
+"""The state that a run's events imply by the program's rules: entries, owners, rounds, audits.
 
 Owns: the records that the recount works on, and the lookups that refuse what cannot be.
 Never: decides anything, or reads an account.
-Next: `recount_money.py` for what moves lamports, `recount.py` for the order of it all.
+Next: `recount_money.py` for what moves lamports, `recount.py` for the order of it all; `told.py`
+for what the events state.
 
 All of it is bounded: 64 entries, the rounds of the ring, open audits, owners with an account.
 """

@@ -1,8 +1,9 @@
-"""The state of a run as its events tell it, at the moment of the newest one.
+"""The facts that a run's events state, up to the newest one: keys, roles, commits, sets.
 
 Owns: the run's terms, who sits at which index with which keys, and the rounds of the ring.
 Never: checks anything, reads a file, or grows with the run: old rounds are forgotten.
-Next: the checks beside this file, which compare it with what else is known.
+Next: the checks beside this file, which compare it with what else is known; `recount_state.py` for
+what the events imply.
 
 A check takes `(told, event)` before `told.take(event)`: then `told` is what the program saw.
 """
@@ -75,7 +76,6 @@ class Told:
     created: of_life.RunCreated | None = None
     params: ParamsView | None = None
     slot: int = 0
-    phase: int = 0
     phase_ends: int = 0
     """The last slot of the phase that began last, as its event names it."""
     restart: tuple[int, int] | None = None
@@ -209,7 +209,7 @@ class Told:
 
     @_take.register
     def _(self, event: of_rounds.PhaseStarted) -> None:
-        self.phase, self.phase_ends = event.phase, event.ends_slot
+        self.phase_ends = event.ends_slot
 
     def _include(self, index: int, round_: int) -> None:
         if index in self.members:

@@ -311,7 +311,7 @@ async def _fetch(
         with output.progress("fetching the run's config") as report:
             config = await read_config(members, view, report)
     check_config(view, config)
-    members.ask_also(config.network.holders)
+    members.ask_also(config.network.relays)
     wanted = await committed(client, view, round_)
     output.note(f"Fetching the weights of round {wanted.round}, root {wanted.root.hex()}.")
     try:

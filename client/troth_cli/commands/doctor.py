@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from troth_cli.options import Hubs, MicroBatch, Networked, command
+from troth_cli.options import DeviceName, Hubs, MicroBatch, Networked, command
 from troth_cli.view.output import Output
 
 
@@ -39,10 +39,7 @@ class DoctorOptions(Networked):
             show_default=False,
         ),
     ] = None
-    device: Annotated[
-        str,
-        typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
-    ] = "auto"
+    device: DeviceName = ""
     micro_batch: MicroBatch = None
     hub: Hubs = field(default_factory=list)
 
@@ -64,7 +61,7 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     Nothing is sent to the chain.
     """
     from troth_cli.errors import InputError
-    from troth_cli.settings import run_settings
+    from troth_cli.settings import hints_of, run_settings
     from troth_cli.view.amounts import address_of_run
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
@@ -74,8 +71,9 @@ def doctor(options: DoctorOptions, output: Output) -> None:
     from troth_client.model.device_kind import device_kind
     from troth_client.model.errors import DeviceError
 
+    hints = hints_of(options.config, options.device)
     try:
-        device_kind(options.device)
+        device_kind(hints.device)
     except DeviceError as error:
         raise typer.BadParameter(str(error)) from error
     check_holders(options.hub)
@@ -91,7 +89,8 @@ def doctor(options: DoctorOptions, output: Output) -> None:
             config=run_settings(options.config).config if options.config else None,
             key=options.key,
             state=options.state,
-            device=options.device,
+            device=hints.device,
+            precision=hints.precision,
             microbatch_sequences=options.micro_batch,
             hubs=tuple(options.hub),
         ),

@@ -1,7 +1,7 @@
 """`troth leave`, `withdraw`, `claim`, `set-endpoint`: commands of an owner beside taking part.
 
 Owns: options and printing. Never: the work; the chain client has it.
-Next: `participation.py` for `join` and `witness`; `../workflows/session_money.py`.
+Next: `participation.py` for `join` and `witness`; `../workflows/unused_funding.py`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -103,13 +103,13 @@ def withdraw(options: WithdrawOptions, output: Output) -> None:
     from troth_cli.connection import connect, run_async
     from troth_cli.errors import NotDueError, NotJoinedError
     from troth_cli.keyfiles import read_key
-    from troth_cli.workflows.session_money import SessionMoney
+    from troth_cli.workflows.unused_funding import UnusedFunding
     from troth_coordinator.chain.errors import AccountMissingError
 
     unbond = lamports(options.unbond, "--unbond")
     key = read_key(options.key, output.warn)
     run = address_of_run(options.run_address)
-    money = SessionMoney.find(run, key.pubkey(), options.state, output)
+    funding = UnusedFunding.find(run, key.pubkey(), options.state, output)
 
     async def work() -> None:
         async with connect(options.rpc, options.program) as client:
@@ -118,11 +118,11 @@ def withdraw(options: WithdrawOptions, output: Output) -> None:
                     client, run, key, "Withdrawn.", lambda by: by.withdraw_stake(unbond)
                 )
             except (AccountMissingError, NotDueError, NotJoinedError) as error:
-                back = await money.bring_back_instead(client, error, output)
+                back = await funding.bring_back_instead(client, error, output)
                 known: dict[str, Json] = {"run": str(run), "owner": str(key.pubkey())}
                 output.result(known | back.values(), back.text)
                 return
-            back = await money.bring_back(client)
+            back = await funding.bring_back(client)
         output.result(values | back.values(), f"{said} {back.text}".rstrip(), block)
 
     run_async(work())

@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from troth_cli.commands.archive_options import WithArchive
-from troth_cli.options import MAX_THREADS, AllowPrivate, From, Hubs, MicroBatch, command
-from troth_cli.view.amounts import address_of_run, lamports
+from troth_cli.options import MAX_THREADS, AllowPrivate, DeviceName, From, Hubs, MicroBatch, command
+from troth_cli.view.amounts import address_of_run, lamports, sol_number
 from troth_cli.view.output import Facts, Grid, Output
-from troth_cli.workflows.join_cost import SESSION_SOL
-from troth_coordinator.chain.priority import DEFAULT_POLICY
+from troth_client.participant.settings import (
+    PAST_BYTES,
+    REFILL_LAMPORTS,
+    SESSION_LAMPORTS,
+    ParticipantSettings,
+)
+from troth_coordinator.chain.priority import DEFAULT_POLICY, PriorityPolicy
 
 if TYPE_CHECKING:
     from troth_cli.view.output import Json
-    from troth_cli.workflows.join_request import JoinRequest, Training
+    from troth_cli.workflows.join_request import JoinRequest
     from troth_client.participant.ending import ParticipantEnd
 
 
@@ -45,14 +50,7 @@ class WitnessOptions(WithArchive):
             help="Weights that the run was created from; else they are fetched from others.",
         ),
     ] = None
-    device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            metavar="NAME",
-            help="auto, cpu, cuda, cuda:N or mps; else hints.device of the config.",
-        ),
-    ] = ""
+    device: DeviceName = ""
     listen: Annotated[
         str,
         typer.Option(
@@ -80,7 +78,7 @@ class WitnessOptions(WithArchive):
         typer.Option(
             "--session-sol", metavar="SOL", help="Moved to the session key, for fees and rent."
         ),
-    ] = SESSION_SOL
+    ] = sol_number(SESSION_LAMPORTS)
     refill_sol: Annotated[
         str,
         typer.Option(
@@ -88,7 +86,7 @@ class WitnessOptions(WithArchive):
             metavar="SOL",
             help="Limit of later refills, when the session key runs low.",
         ),
-    ] = "0.5"
+    ] = sol_number(REFILL_LAMPORTS)
     priority_fee: Annotated[
         str,
         typer.Option(
@@ -161,7 +159,7 @@ class WitnessOptions(WithArchive):
             help="Memory for the weights of past rounds, of the GPU where there is one, and as much"
             " of the processor for their residuals, in MiB; the disk has the rest.",
         ),
-    ] = 256
+    ] = PAST_BYTES >> 20
     ledger: Annotated[
         bool,
         typer.Option(
@@ -202,6 +200,14 @@ class WitnessOptions(WithArchive):
     yes: Annotated[
         bool, typer.Option("--yes", help="Deposit unasked, also where this key has left the run.")
     ] = False
+
+    def priority(self) -> PriorityPolicy:
+        """Return how much may be paid to land sooner; InputError, PriorityPolicyError."""
+        return PriorityPolicy.parse(
+            self.priority_fee,
+            lamports(self.priority_cap_sol, "--priority-cap-sol"),
+            lamports(self.priority_epoch_cap_sol, "--priority-epoch-cap-sol"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,24 +262,21 @@ def join(options: JoinOptions, output: Output) -> None:
 
     On a terminal of 80 columns it draws a live view; elsewhere, and with --plain, it prints events.
     """
-    from troth_cli.workflows.join_request import Training
-    from troth_cli.workflows.ranks import (
-        help_rank_zero,
-        num_cores,
-        place_of,
-        refuse_ranks,
-        threads_of,
-    )
+    from troth_cli.settings import hints_of
+    from troth_cli.workflows import ranks
 
     if options.role == "witness":
-        refuse_ranks(os.environ, options.ranks)
-    place = place_of(os.environ, options.ranks)
-    training = Training(options.compiles, options.micro_batch, place)
-    options = replace(options, threads=threads_of(place, options.threads, num_cores()))
+        ranks.refuse_ranks(os.environ, options.ranks)
+    place = ranks.place_of(os.environ, options.ranks)
+    threads = ranks.threads_of(place, options.threads, ranks.num_cores())
     if place is not None and place.rank:
-        help_rank_zero(place, training, _device(options), options.threads, output)
+        hints = hints_of(options.config, options.device)
+        training = ranks.Training(options.compiles, options.micro_batch, hints.precision)
+        ranks.help_rank_zero(place, training, hints.device, threads, output)
         return
-    _take_part(options, options.role, output, training)
+    request = _request(options, options.role, output)
+    request = request.changed(compiles=options.compiles, num_threads=threads)
+    _take_part(replace(request, place=place), output)
 
 
 def witness(options: WitnessOptions, output: Output) -> None:
@@ -281,93 +284,83 @@ def witness(options: WitnessOptions, output: Output) -> None:
 
     Otherwise as join. At the end it prints its checks, findings and earnings.
     """
-    from troth_cli.workflows.join_request import Training
     from troth_cli.workflows.ranks import refuse_ranks
 
     refuse_ranks(os.environ)
-    _take_part(options, "witness", output, Training(microbatch_sequences=options.micro_batch))
+    _take_part(_request(options, "witness", output), output)
 
 
-def _take_part(options: WitnessOptions, role: str, output: Output, training: "Training") -> None:
-    """Join with a role, follow the run, print how it ended and the witness's duties."""
+def _take_part(request: "JoinRequest", output: Output) -> None:
+    """Join, follow the run, print how it ended and the witness's duties."""
     from troth_cli.view.checks import checks_grid
     from troth_cli.workflows.checks import rows_json
     from troth_cli.workflows.join import join as take_part
 
-    request = _request(options, role, output, training)
     joined = take_part(request, output)
     checks = rows_json(joined.rows)
     if joined.end is None:
-        run = str(request.run)
-        output.result({"run": run, "checks": checks}, checks_grid(joined.rows))
+        values = {"run": request.settings.run, "checks": checks}
+        output.result(values, checks_grid(joined.rows))
         return
     _print_end(joined.end, request, checks, output)
 
 
-def _request(
-    options: WitnessOptions, role: str, output: Output, training: "Training"
-) -> "JoinRequest":
+def _request(options: WitnessOptions, role: str, output: Output) -> "JoinRequest":
     """Return what the options ask for."""
     from troth_cli.keyfiles import read_key
-    from troth_cli.settings import run_settings
+    from troth_cli.settings import hints_of, run_settings
     from troth_cli.state_folders import state_folder
-    from troth_cli.workflows.join_request import JoinRequest
+    from troth_cli.workflows.join_request import JoinRequest, role_of
     from troth_cli.workflows.recording import recording
-    from troth_coordinator.chain.priority import PriorityPolicy
+    from troth_coordinator.ledger.file import LEDGER_FILE
 
     run = address_of_run(options.run_address)
     owner = read_key(options.key, output.warn)
-    settings = run_settings(options.config)
-    stake = lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None
+    hints = hints_of(options.config, options.device)
     state = options.state or state_folder(run, owner.pubkey())
-    return JoinRequest(
+    keeps_ledger = options.ledger and options.archive is None  # an archive has its own
+    settings = ParticipantSettings(
         rpc_urls=tuple(options.rpc),
-        program=options.program,
-        run=run,
-        config=settings.config,
+        program="" if options.program is None else str(options.program),
+        run=str(run),
+        config=run_settings(options.config).config,
         data=options.data or state / "data",
         state=state,
-        owner=owner,
-        role=role,
-        device=_device(options),
-        listen=options.listen,
+        owner=bytes(owner),
+        session=b"",
+        role=role_of(role),
         endpoint=options.endpoint,
+        device=hints.device,
+        precision=hints.precision,
         session_lamports=lamports(options.session_sol, "--session-sol"),
         refill_lamports=lamports(options.refill_sol, "--refill-sol"),
-        stake_lamports=stake,
+        stake_lamports=lamports(options.stake_sol, "--stake-sol") if options.stake_sol else None,
         top_up_lamports=lamports(options.top_up_sol, "--top-up-sol"),
+        priority=options.priority(),
         num_threads=options.threads,
-        training=training,
-        past_bytes=options.past_mib * 2**20,
-        keeps_ledger=options.ledger,
+        hubs=tuple(options.hub),
+        stores=tuple(options.store),
+        allow_private=options.allow_private,
+        validate_every=hints.validate_every,
+        start=options.start,
+        microbatch_sequences=options.micro_batch,
+        past_bytes=options.past_mib << 20,
+        ledger=state / LEDGER_FILE if keeps_ledger else None,
         archive=options.archive,
         archive_bytes=options.archive_bytes(),
         archive_rounds=options.archive_keep_rounds,
+    )
+    return JoinRequest(
+        settings,
+        listen=options.listen,
+        recording=recording(options.log_to, options.metrics),
+        fetches_data=options.data is None,
+        data_from=tuple(options.data_from),
         goes_on_anyway=options.anyway,
         only_checks=options.check,
         is_agreed=options.yes,
         is_plain=options.plain,
-        hubs=tuple(options.hub),
-        stores=tuple(options.store),
-        allow_private=options.allow_private,
-        validate_every=settings.hints.validate_every,
-        fetches_data=options.data is None,
-        data_from=tuple(options.data_from),
-        start=options.start,
-        recording=recording(options.log_to, options.metrics),
-        priority=PriorityPolicy.parse(
-            options.priority_fee,
-            lamports(options.priority_cap_sol, "--priority-cap-sol"),
-            lamports(options.priority_epoch_cap_sol, "--priority-epoch-cap-sol"),
-        ),
     )
-
-
-def _device(options: WitnessOptions) -> str:
-    """Return the device that was asked for, or else the one of the config."""
-    from troth_cli.settings import run_settings
-
-    return options.device or run_settings(options.config).hints.device
 
 
 def _print_end(
@@ -376,24 +369,26 @@ def _print_end(
     checks: "list[dict[str, object]]",
     output: Output,
 ) -> None:
-    run, owner, role = request.run, request.owner, request.role
+    from troth_coordinator.rules.view import Role
+
+    settings = request.settings
     shown: dict[str, Json] = {
-        "run": str(run),
-        "owner": str(owner.pubkey()),
+        "run": settings.run,
+        "owner": str(request.owner.pubkey()),
         "index": int(end.index),
         "round": end.round,
         "root": end.root.hex(),
         "is_finished": end.is_finished,
         "weights": None if end.weights is None else str(end.weights),
-        "state": str(request.state),
+        "state": str(settings.state),
     }
     blocks: list[Facts | Grid] = [Facts.of(shown)]
     values: dict[str, object] = {**shown, "checks": checks}
-    if role != "trainer":
+    if Role.WITNESS in settings.role:
         from troth_cli.view.duties import duty_blocks
         from troth_cli.workflows.kept_duties import duties_of
 
-        duties = duties_of(request.state)
+        duties = duties_of(settings.state)
         values["duties"] = duties.to_json()
         blocks += duty_blocks(duties)
     output.result(values, *blocks)

@@ -130,7 +130,7 @@ class HeaderReader:
         try:
             most = LIMITS[BlobKind.CONFIG]
             data = await self._transport.fetch(wanted, holders, most, bytes)
-            named = parse_config(data).network.holders
+            named = parse_config(data).network.relays
         except ClientError:
             return
         self._num_config_tries = MOST_TRIES

@@ -92,9 +92,14 @@ def ppm(text: str, what: str) -> int:
 
 def sol(amount: int) -> str:
     """Return lamports as SOL, without zeros at the end: `1.5 SOL`, or `-1.5 SOL` for a loss."""
+    return f"{sol_number(amount)} SOL"
+
+
+def sol_number(amount: int) -> str:
+    """Return the number of it, as an option takes it: `1.5`."""
     whole, part = divmod(abs(amount), LAMPORTS_PER_SOL)
     sign, decimals = "-" if amount < 0 else "", f"{part:09d}".rstrip("0")
-    return f"{sign}{whole}.{decimals} SOL" if decimals else f"{sign}{whole} SOL"
+    return f"{sign}{whole}.{decimals}" if decimals else f"{sign}{whole}"
 
 
 def number_or_none(value: int) -> int | None:

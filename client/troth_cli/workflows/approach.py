@@ -24,7 +24,7 @@ from troth_cli.workflows.join_checks import (
     checked_stake,
     data_result,
 )
-from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.join_request import JoinRequest
 from troth_cli.workflows.members import endpoints
 from troth_cli.workflows.probes import (
     WeightsProbe,
@@ -75,28 +75,29 @@ async def approach(
 
     Raises InputError for a stake below the least, and the errors of a chain that cannot be asked.
     """
-    async with connect(request.rpc_urls, request.program) as client:
+    settings = request.settings
+    async with connect(settings.rpc_urls, request.program) as client:
         us = request.owner.pubkey()
         participant = await client.read_participant(request.run, us)
         view = await client.snapshot(request.run)
-        cluster = None if request.allow_private else await public_cluster(client.rpc)
-        check_announced(request.endpoint, cluster)
+        cluster = None if settings.allow_private else await public_cluster(client.rpc)
+        check_announced(settings.endpoint, cluster)
         place, left = index_of_owner(view.entries, bytes(us)), index_left(view, participant)
         if place is None:
             place = index_to_serve(view, participant)
         is_member = place is not None
         least = view.run.params.min_stake_lamports
-        stake = 0 if is_member else checked_stake(request.stake_lamports, least)
+        stake = 0 if is_member else checked_stake(settings.stake_lamports, least)
         tempo, weights = _UNMEASURED, _NOTHING
         if not is_member:  # a member that comes back may have a window to meet
             tempo, weights = await asyncio.gather(
                 _tempo(client, view), _weights(client, view, request)
             )
-        elif request.training.place is not None:  # its patience with the others follows from it
+        elif request.place is not None:  # its patience with the others follows from it
             tempo = replace(tempo, slot=await slot_time(client.rpc))
         newcomer = Newcomer(
             request=request,
-            role=ROLES[request.role],
+            role=settings.role,
             session=session,
             owner=Owner(client, RunAddresses.of(view.run, client.program_id), request.owner),
             view=view,
@@ -135,11 +136,12 @@ async def _tempo(client: CoordinatorClient, view: NetworkView) -> Tempo:
 async def _weights(
     client: CoordinatorClient, view: NetworkView, request: JoinRequest
 ) -> WeightsProbe | ClientError:
-    own = (*request.hubs, *request.stores)
-    if request.start is not None and view.run.root_round == 0:
+    settings = request.settings
+    own = (*settings.hubs, *settings.stores)
+    if settings.start is not None and view.run.root_round == 0:
         return _NOTHING
     try:
-        private = request.allow_private
-        return await probe_weights(client, view, request.config, own, allow_private=private)
+        private = settings.allow_private
+        return await probe_weights(client, view, settings.config, own, allow_private=private)
     except ClientError as error:
         return error

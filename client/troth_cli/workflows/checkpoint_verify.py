@@ -155,7 +155,7 @@ async def _reference(
     from troth_client.checkpoint.errors import CheckpointGoneError
 
     members = Members(client, Pubkey(wanted.run), NAMING_SECONDS)
-    members.ask_also(config.network.holders)
+    members.ask_also(config.network.relays)
     try:
         return await fetch_piece_list(members, wanted, trainable_shapes(config.model))
     except CheckpointGoneError:

@@ -20,7 +20,7 @@ from troth_cli.workflows.machine_checks import (
 )
 from troth_client.compression.known_answer import choose_path
 from troth_client.errors import ClientError
-from troth_client.model.device import choose_device
+from troth_client.model.device import Device, choose_device
 from troth_client.model.errors import DeviceError
 from troth_client.participant.measuring import Measured, measure_machine
 from troth_client.runtime.memory import first_line
@@ -31,7 +31,7 @@ from troth_coordinator.rules.view import Role
 def examine_machine(question: Question, state: Path, member: Membership | None) -> list[Row]:
     """Return what is to be said about the device, and about its work for the run."""
     if question.config is None:
-        return [Row("device", _known_answer(question.device))]
+        return [Row("device", _known_answer(question))]
     role = Role.TRAINER | Role.WITNESS if member is None else member.role
     measured = _measured(question, question.config, is_juror=bool(role & Role.WITNESS))
     if member is None:
@@ -57,10 +57,10 @@ async def _not_here() -> CheckResult:
     return untested("asked elsewhere")
 
 
-def _known_answer(name: str) -> CheckResult:
+def _known_answer(question: Question) -> CheckResult:
     try:
         with _broken_device():
-            device = choose_device(name)
+            device = _device(question)
             path = choose_path(device.torch)
     except ClientError as error:
         return refusal(error)
@@ -72,10 +72,14 @@ def _known_answer(name: str) -> CheckResult:
 def _measured(question: Question, config: RunConfig, *, is_juror: bool) -> Measured | ClientError:
     try:
         with _broken_device():
-            device = choose_device(question.device, question.microbatch_sequences)
+            device = _device(question)
             return measure_machine(config, device, is_juror=is_juror)
     except ClientError as error:
         return error
+
+
+def _device(question: Question) -> Device:
+    return choose_device(question.device, question.microbatch_sequences, question.precision)
 
 
 @contextlib.contextmanager

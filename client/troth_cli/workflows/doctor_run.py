@@ -13,11 +13,11 @@ from typing import Final
 from solders.pubkey import Pubkey
 
 from troth_attestation.committed import newest_state
-from troth_cli.view.amounts import lamports, sol
+from troth_cli.view.amounts import sol
 from troth_cli.workflows.checkpoint_fetch import fetch_piece_list
 from troth_cli.workflows.checks import CheckResult, Level, Registry, untested
 from troth_cli.workflows.hub_checks import hubs_result
-from troth_cli.workflows.join_cost import SESSION_SOL, join_lamports
+from troth_cli.workflows.join_cost import join_lamports
 from troth_cli.workflows.members import Members, endpoints
 from troth_cli.workflows.probes import (
     SLOW_BYTES_PER_SECOND,
@@ -27,6 +27,7 @@ from troth_cli.workflows.probes import (
 from troth_cli.workflows.prospects import Tempo, prospects
 from troth_cli.workflows.reach_checks import ask_holders, reach_result
 from troth_client.model.shapes import trainable_shapes
+from troth_client.participant.settings import SESSION_LAMPORTS
 from troth_client.transport.errors import TransportError
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.chain.clusters import public_cluster
@@ -37,7 +38,7 @@ from troth_coordinator.rules.view import NetworkView, Role
 
 FEW_ROUNDS: Final = 20
 MOST_HOLDERS: Final = 8
-_TO_JOIN: Final = f"the least stake, the session key's {SESSION_SOL} SOL, rent and fees"
+_TO_JOIN: Final = f"the least stake, the session key's {sol(SESSION_LAMPORTS)}, rent and fees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Question:
     key: Path | None
     state: Path | None
     device: str
+    precision: str = "auto"
     microbatch_sequences: int | None = None
     hubs: tuple[str, ...] = ()
 
@@ -105,8 +107,7 @@ async def check_rounds_paid(member: Membership) -> CheckResult:
     balance_of = member.owner if at is None else Pubkey(member.view.entries[at].session)
     balance = await member.client.balance(balance_of)
     if at is None:
-        session = lamports(SESSION_SOL, "--session-sol")
-        needed = join_lamports(member.view.run.params.min_stake_lamports, session)
+        needed = join_lamports(member.view.run.params.min_stake_lamports, SESSION_LAMPORTS)
         is_enough = balance >= needed
         advice = "" if is_enough else f"Send SOL to {balance_of}."
         level = Level.OK if is_enough else Level.PROBLEM
@@ -128,7 +129,7 @@ async def check_holders(member: Membership) -> CheckResult:
         return untested("the weights are genesis: nobody needs to send them")
     run = Pubkey(member.view.run.address)
     members = Members(member.client, run, WEIGHTS_SECONDS)
-    members.ask_also(member.config.network.holders)
+    members.ask_also(member.config.network.relays)
     pieces = await fetch_piece_list(members, wanted, trainable_shapes(member.config.model))
     holders = (await endpoints(member.client, member.view))[:MOST_HOLDERS]
     tried = await asyncio.gather(

@@ -14,8 +14,8 @@ from typing import Self
 
 from troth_cli import failures, interrupts
 from troth_cli.view.output import Output
-from troth_cli.workflows.join_request import JoinRequest, Training
-from troth_cli.workflows.ranks import help_rank_zero
+from troth_cli.workflows.join_request import JoinRequest
+from troth_cli.workflows.ranks import Training, help_rank_zero
 from troth_client.telemetry.library_logs import keep_libraries_quiet
 from troth_client.train.place import Place
 
@@ -32,22 +32,24 @@ class Told:
     num_threads: int | None
     compiles: bool
     microbatch_sequences: int | None
+    precision: str
     is_json: bool
     is_debug: bool
 
     @classmethod
     def of(cls, request: JoinRequest, place: Place, output: Output) -> Self:
         """Return what a rank of this participant has to know; its place has a folder."""
-        training = request.training
+        settings = request.settings
         return cls(
-            str(request.run),
+            settings.run,
             place.rank,
             place.size,
             str(place.folder),
-            request.device,
-            request.num_threads,
-            training.compiles,
-            training.microbatch_sequences,
+            settings.device,
+            settings.num_threads,
+            settings.compiles,
+            settings.microbatch_sequences,
+            settings.precision,
             output.is_json,
             output.is_debug,
         )
@@ -63,7 +65,7 @@ def main(text: str) -> int:
     keep_libraries_quiet(sys.stderr)
     told = Told(**json.loads(text))
     place = Place(told.rank, told.size, told.rank, folder=Path(told.folder))
-    training = Training(told.compiles, told.microbatch_sequences, place)
+    training = Training(told.compiles, told.microbatch_sequences, told.precision)
     output = Output(is_json=told.is_json, is_debug=told.is_debug)
     try:
         help_rank_zero(place, training, told.device, told.num_threads, output)

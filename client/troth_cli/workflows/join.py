@@ -20,7 +20,7 @@ from troth_cli.keyfiles import read_key, write_key
 from troth_cli.view.checks import checks_lines
 from troth_cli.view.output import Output
 from troth_cli.workflows.checks import Row, refusals, rows_json
-from troth_cli.workflows.join_request import ROLES, JoinRequest
+from troth_cli.workflows.join_request import JoinRequest
 from troth_client.data.manifest import load_manifest
 from troth_client.model.device_kind import device_kind
 from troth_client.runtime.files import PRIVATE_FOLDER_MODE, FolderLock
@@ -53,12 +53,13 @@ def join(request: JoinRequest, output: Output) -> Joined:
     Raises before anything is sent if role, address, data, device, config or balance are not right,
     and JoinRefusedError with the table of checks. Raises KeyboardInterrupt after a second signal.
     """
-    listen = check(request)
+    host, port = check(request)
     from troth_cli.workflows.approach import approach, with_data
     from troth_cli.workflows.run_files import bring_config, bring_data
 
     request = bring_config(request, output)
-    session = session_key(request.state, output)
+    session = session_key(request.settings.state, output)
+    request = request.changed(session=bytes(session), host=host, port=port)
     with output.progress("data", in_bytes=False) as report:
         looked = asyncio.run(
             approach(request, session, report, is_asked=request.is_agreed or asks(output))
@@ -71,7 +72,7 @@ def join(request: JoinRequest, output: Output) -> Joined:
         stop_if_refused(looked.rows, request, output)
     with output.loading():
         from troth_cli.workflows.take_part import take_part
-    return take_part(request, session, listen, output, looked)
+    return take_part(request, output, looked)
 
 
 def asks(output: Output) -> bool:
@@ -104,18 +105,17 @@ def check(request: JoinRequest) -> tuple[str, int]:
 
     Host "" is to listen nowhere.
     """
-    if request.role not in ROLES:
-        raise InputError(", ".join(ROLES), repr(request.role), "Choose one of these.", "--role")
+    settings = request.settings
     host, port = ("", 0) if request.listen == NOWHERE else split_listen(request.listen)
-    if not host and request.endpoint:
+    if not host and settings.endpoint:
         raise InputError(
             f"--listen HOST:PORT beside --endpoint, or --listen {NOWHERE} alone",
-            f"--listen {NOWHERE} --endpoint {request.endpoint}",
+            f"--listen {NOWHERE} --endpoint {settings.endpoint}",
             "Name --listen, or leave --endpoint out: nobody is served where nothing listens.",
             "--endpoint",
         )
-    if request.endpoint:
-        check_endpoint(request.endpoint, OWN)
+    if settings.endpoint:
+        check_endpoint(settings.endpoint, OWN)
     elif host in ("0.0.0.0", "::"):
         raise InputError(
             "--endpoint URL beside an address that listens on all interfaces",
@@ -123,27 +123,26 @@ def check(request: JoinRequest) -> tuple[str, int]:
             "Others cannot reach that address: name the one under which this machine is reached.",
             "--endpoint",
         )
-    for hub in request.hubs:
+    for hub in settings.hubs:
         check_endpoint(hub, HUB)
-    for store in request.stores:
+    for store in settings.stores:
         check_store(store)
-    device_kind(request.device)
-    is_bound = bool(request.config.data.manifest_hash)
-    if request.start is not None and is_bound and not request.config.has_given_start:
+    device_kind(settings.device)
+    bound = settings.config.data.manifest_hash
+    if settings.start is not None and bound and not settings.config.has_given_start:
         raise InputError(
             "--start only for a run that was created from given weights",
-            str(request.start),
+            str(settings.start),
             "Leave the option out: this machine computes the first weights of this run.",
             "--start",
         )
     if not request.fetches_data:
-        bound = request.config.data.manifest_hash
-        load_manifest(request.data, bytes.fromhex(bound) if bound else None)
+        load_manifest(settings.data, bytes.fromhex(bound) if bound else None)
     for holder in request.data_from:
         check_holder(holder)
     # Only a test: the store takes the lock later, but no stake should move without it.
-    request.state.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
-    FolderLock(request.state).close()
+    settings.state.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+    FolderLock(settings.state).close()
     return host, port
 
 

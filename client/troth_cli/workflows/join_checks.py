@@ -85,7 +85,7 @@ async def check_program(newcomer: Newcomer) -> CheckResult:
 
 async def check_config(newcomer: Newcomer) -> CheckResult:
     """Compare config and data manifest with the hashes that the run holds."""
-    run, config = newcomer.view.run, newcomer.request.config
+    run, config = newcomer.view.run, newcomer.request.settings.config
     for what, wanted, found in (
         ("config", run.config_hash, config.config_hash()),
         ("data manifest", run.manifest_hash, config.manifest_digest()),
@@ -111,9 +111,10 @@ def data_result(request: JoinRequest, run: RunView, report: Report) -> CheckResu
 
     Raises ManifestError, also for data that the run's model cannot take.
     """
-    manifest = load_fitting(request.data, request.config)
-    needed = needed_shards(manifest, run, request.config)
-    with TokenData(request.data, manifest) as data:
+    folder, config = request.settings.data, request.settings.config
+    manifest = load_fitting(folder, config)
+    needed = needed_shards(manifest, run, config)
+    with TokenData(folder, manifest) as data:
         faults = data.faults(lambda done, total: report(done, total, "shards"), needed)
     total = len(needed)
     if faults:
@@ -123,7 +124,7 @@ def data_result(request: JoinRequest, run: RunView, report: Report) -> CheckResu
     if total < all_shards:
         shards += f", of which {total} are still needed and here"
     found = f"{manifest.num_sequences} sequences in {shards}"
-    unused = unused_tokens(request.config, manifest)
+    unused = unused_tokens(config, manifest)
     return CheckResult(
         Level.WARNING if unused else Level.OK,
         f"{found}; {unused}" if unused else found,
@@ -147,8 +148,8 @@ def _bad_shards(faults: list[ShardError], total: int) -> CheckResult:
 
 
 async def check_balance(newcomer: Newcomer) -> CheckResult:
-    """Compare the owner's balance with stake, session money, rent and fees."""
-    session, owner = newcomer.request.session_lamports, newcomer.owner.key.pubkey()
+    """Compare the owner's balance with stake, session funding, rent and fees."""
+    session, owner = newcomer.request.settings.session_lamports, newcomer.owner.key.pubkey()
     needed = join_lamports(newcomer.stake, session)
     balance = await newcomer.client.balance(owner)
     if balance < needed:
@@ -166,15 +167,15 @@ async def check_balance(newcomer: Newcomer) -> CheckResult:
 
 async def check_place(newcomer: Newcomer) -> CheckResult:
     """Simulate the deposit, so that the program itself names every reason against it."""
-    request, owner = newcomer.request, newcomer.owner
+    settings, owner = newcomer.request.settings, newcomer.owner
     params = newcomer.view.run.params
     try:
         index = await owner.foretell_join(
             JoinOffer(
                 newcomer.session.pubkey(),
                 int(newcomer.role),
-                request.endpoint or PLACEHOLDER,
-                request.session_lamports,
+                settings.endpoint or PLACEHOLDER,
+                settings.session_lamports,
                 newcomer.stake - params.min_stake_lamports,
             ),
         )
@@ -259,7 +260,8 @@ def arrival_seconds(newcomer: Newcomer) -> float | None:
     if not found.bytes_per_second:
         return None
     num_trainers = max(1, run.num_participants)
-    payloads = (run.round - found.round) * num_trainers * payload_bytes(newcomer.request.config)
+    num_bytes = payload_bytes(newcomer.request.settings.config)
+    payloads = (run.round - found.round) * num_trainers * num_bytes
     return (found.num_bytes + payloads) / found.bytes_per_second
 
 

@@ -6,12 +6,10 @@ Next: `join_checks.py` and `doctor_run.py`, which compare.
 
 from typing import Final
 
-SESSION_SOL: Final = "0.25"
-"""Moved to the session key unless the user names another amount."""
 FEE_RESERVE_LAMPORTS: Final = 10_000_000
 """The cost of joining beside stake and session: rent of the Participant account and fees."""
 
 
 def join_lamports(stake: int, session: int) -> int:
-    """Return stake, session money, rent and fees together."""
+    """Return stake, session funding, rent and fees together."""
     return stake + session + FEE_RESERVE_LAMPORTS

@@ -1,80 +1,72 @@
 """The request of `troth join`: the options of the command line, before anybody is asked.
 
-Owns: the record, and the names of roles. Never: checks a value; `join.py` does.
+Owns: the record, and the names of roles. Never: checks another value; `join.py` does.
 Next: `join.py`, which passes it from step to step.
 """
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
 
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
 
+from troth_cli.errors import InputError
 from troth_cli.workflows.recording import Recording
+from troth_client.participant.settings import ParticipantSettings
 from troth_client.train.place import Place
-from troth_coordinator.chain.priority import PriorityPolicy
-from troth_coordinator.rules.config import RunConfig
 from troth_coordinator.rules.view import Role
 
-ROLES: Final = {
+_ROLES: Final = {
     "trainer": Role.TRAINER,
     "witness": Role.WITNESS,
     "both": Role.TRAINER | Role.WITNESS,
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
-    """How gradients are computed: compiled or not, sequences at once (None: as the config says).
-
-    `place` is its place among the ranks of its participant, None for a process alone.
-    """
-
-    compiles: bool = False
-    microbatch_sequences: int | None = None
-    place: Place | None = None
+def role_of(name: str) -> Role:
+    """Return the role of this name; InputError where there is none."""
+    if name not in _ROLES:
+        raise InputError(", ".join(_ROLES), repr(name), "Choose one of these.", "--role")
+    return _ROLES[name]
 
 
 @dataclass(frozen=True, slots=True)
 class JoinRequest:
-    """The options of the command line, read but not yet checked against the run.
+    """The options of the command line, read but not yet checked against the run."""
 
-    `program` is the program's address, None for the packaged one's.
-    """
-
-    rpc_urls: tuple[str, ...]
-    run: Pubkey
-    config: RunConfig
-    data: Path
-    state: Path
-    owner: Keypair
-    role: str
-    device: str
+    settings: ParticipantSettings
+    """Those of the participant. `join.py` adds the session key, host, port and a missing config."""
     listen: str
-    endpoint: str
-    session_lamports: int
-    refill_lamports: int
-    stake_lamports: int | None
-    top_up_lamports: int
-    num_threads: int | None
+    """HOST:PORT as it was written, or none."""
+    place: Place | None = None
+    """Its place among the ranks of its participant, None for a process alone."""
+    recording: Recording = field(default_factory=Recording)
+    fetches_data: bool = False
+    """The user named no folder with data: it comes from others."""
+    data_from: tuple[str, ...] = ()
+    """They are asked for the run's files, beside its members."""
     goes_on_anyway: bool = False
     only_checks: bool = False
     is_agreed: bool = False
+    """The user agrees to a deposit unasked."""
     is_plain: bool = False
-    hubs: tuple[str, ...] = ()
-    stores: tuple[str, ...] = ()
-    allow_private: bool = False
-    validate_every: int = 0
-    fetches_data: bool = False
-    data_from: tuple[str, ...] = ()
-    start: Path | None = None
-    recording: Recording = field(default_factory=Recording)
-    priority: PriorityPolicy = field(default_factory=PriorityPolicy)
-    program: Pubkey | None = None
-    training: Training = field(default_factory=Training)
-    past_bytes: int = 256 * 2**20
-    keeps_ledger: bool = True
-    archive: Path | None = None
-    archive_bytes: int | None = None
-    archive_rounds: int | None = None
+    """Events are lines, also on a terminal."""
+
+    @property
+    def run(self) -> Pubkey:
+        """The address of the run."""
+        return Pubkey.from_string(self.settings.run)
+
+    @property
+    def owner(self) -> Keypair:
+        """The key of the owner."""
+        return Keypair.from_bytes(self.settings.owner)
+
+    @property
+    def program(self) -> Pubkey | None:
+        """The address of the program, None for the packaged one's."""
+        return Pubkey.from_string(self.settings.program) if self.settings.program else None
+
+    def changed(self, **changes: Any) -> Self:  # noqa: ANN401  of any of its fields
+        """Return it with other settings of the participant."""
+        return replace(self, settings=replace(self.settings, **changes))

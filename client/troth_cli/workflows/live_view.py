@@ -50,8 +50,9 @@ def shown_events(request: JoinRequest, output: Output) -> Iterator[EventSink]:
     Warnings and other lines that are printed meanwhile stand above the view.
     """
     is_wanted = not (request.is_plain or output.is_json)
-    own = OwnBoard(str(request.run), request.config.schedule.rounds, time.monotonic)
-    view = _View(own, num_parameters(request.config.model))
+    settings = request.settings
+    own = OwnBoard(settings.run, settings.config.schedule.rounds, time.monotonic)
+    view = _View(own, num_parameters(settings.config.model))
     with Screen(output.console(), is_wanted=is_wanted, picture=view.picture) as screen:
         if not screen.is_live:
             yield EventLines(output, OF_A_PARTICIPANT)

@@ -57,7 +57,7 @@ class Members:
         self._last = time.monotonic()
 
     def ask_also(self, others: Sequence[str]) -> None:
-        """Ask these holders of a config too, from the next transport on.
+        """Ask these relays of a config too, from the next transport on.
 
         A stranger may have written it, so requests to its stores are not signed.
         """

@@ -108,7 +108,7 @@ async def probe_weights(
         return WeightsProbe(0, 0, 0.0)
     run = Pubkey(view.run.address)
     members = Members(client, run, WEIGHTS_SECONDS, others, allow_private=allow_private)
-    members.ask_also(config.network.holders)
+    members.ask_also(config.network.relays)
     async with await members.transport() as transport:
         source = members.source(transport, lambda _done, _total, _note: None)
         pieces = await fetch_list(source, wanted, trainable_shapes(config.model))

@@ -14,18 +14,27 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from troth_cli.errors import InputError
 from troth_cli.view.output import Output
-from troth_cli.workflows.join_request import Training
 from troth_client.train.place import Place
 
 _NEEDED: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT")
 _HINT: Final = "Start it with: torchrun --nproc-per-node N -m troth_cli join RUN, or by itself."
 ARRIVED: Final = "arrived-"
 """A rank makes this file in the folder, with its number, when it is ready to meet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a helping rank computes gradients, under the names of `ParticipantSettings`."""
+
+    compiles: bool
+    microbatch_sequences: int | None
+    precision: str
 
 
 def place_of(environment: Mapping[str, str], asked: int = 1) -> Place | None:
@@ -131,7 +140,7 @@ def help_rank_zero(
     if num_threads is not None:
         torch.set_num_threads(num_threads)
     name = device_of(place, device, has_cuda=torch.cuda.is_available())
-    chosen = choose_device(name, training.microbatch_sequences)
+    chosen = choose_device(name, training.microbatch_sequences, training.precision)
     output.note(f"rank {place.rank} of {place.size} computes for rank 0 on {chosen.torch}")
     one_pass = pass_of(EventLines(output), compiles=training.compiles)
     if place.folder is not None:

@@ -25,19 +25,19 @@ _LOSS: Final = (
 
 async def check_state(member: Newcomer) -> CheckResult:
     """Compare the folder with the place: it has been this owner's, and has its session key."""
-    request, at = member.request, member.index
+    folder, at = member.request.settings.state, member.index
     if at is None:
         return CheckResult(Level.OK, "no place in the run")
     entry, session = member.view.entries[at], bytes(member.session.pubkey())
-    is_known = (request.state / IDENTITY_FILE).exists()
+    is_known = (folder / IDENTITY_FILE).exists()
     if is_known and session in (entry.session, entry.next_session):
-        return CheckResult(Level.OK, f"{request.state} holds the state of place {at}")
+        return CheckResult(Level.OK, f"{folder} holds the state of place {at}")
     fault = "holds another session key" if is_known else "holds no state"
-    folder = next(iter(_folders_of(request)), None)
-    there = "the folder that it had" if folder is None else f"--state {folder}"
+    other = next(iter(_folders_of(member.request)), None)
+    there = "the folder that it had" if other is None else f"--state {other}"
     return CheckResult(
         Level.REFUSED,
-        f"{request.state} {fault}; this owner has place {at} in the run",
+        f"{folder} {fault}; this owner has place {at} in the run",
         "the state folder of that place",
         f"Start it with {there}. {_LOSS}",
         kind=kind_of(OtherFolderError),
@@ -67,13 +67,13 @@ async def check_membership(newcomer: Newcomer) -> CheckResult:
 
 def was_here(request: JoinRequest) -> bool:
     """Tell whether the state folder of a request holds a membership of its owner."""
-    return _is_of(request.state, bytes(request.owner.pubkey()).hex())
+    return _is_of(request.settings.state, bytes(request.owner.pubkey()).hex())
 
 
 def _folders_of(request: JoinRequest) -> list[Path]:
     """Return other folders with state of this owner in this run, as far as they are here."""
     owner = bytes(request.owner.pubkey()).hex()
-    here = request.state.resolve()
+    here = request.settings.state.resolve()
     found = found_folders(request.run)
     return [one for one in found if one.resolve() != here and _is_of(one, owner)]
 

@@ -69,7 +69,7 @@ async def fetch_run(members: Members, view: RunView, folder: Path, report: Repor
         check_free(folder, view.config_hash, view.manifest_hash)  # before the first write
         async with _source(members, report) as source:
             config = await fetch_config(source, folder, view.config_hash)
-        members.ask_also(config.network.holders)
+        members.ask_also(config.network.relays)
         async with _source(members, report) as source:
             manifest = await fetch_manifest(source, folder, view.manifest_hash)
             await fetch_tokenizer(source, folder, manifest)
@@ -83,13 +83,13 @@ def bring_config(request: JoinRequest, output: Output) -> JoinRequest:
 
     It is one small file. Raises as `fetch_run` does.
     """
-    if request.config.data.manifest_hash:
+    if request.settings.config.data.manifest_hash:
         return request
 
     async def work(source: Source, view: RunView) -> RunConfig:
-        return await fetch_config(source, request.state, view.config_hash)
+        return await fetch_config(source, request.settings.state, view.config_hash)
 
-    return replace(request, config=_bring(request, output, work))
+    return request.changed(config=_bring(request, output, work))
 
 
 async def read_config(members: Members, view: RunView, report: Report) -> RunConfig:
@@ -106,7 +106,7 @@ def bring_data(request: JoinRequest, output: Output) -> None:
     """
 
     async def work(source: Source, view: RunView) -> None:
-        await _bring_data(source, request.data, view, request.config)
+        await _bring_data(source, request.settings.data, view, request.settings.config)
 
     _bring(request, output, work)
 
@@ -115,19 +115,20 @@ def _bring(
     request: JoinRequest, output: Output, work: Callable[[Source, RunView], Awaitable[Found]]
 ) -> Found:
     """Do a fetch from members, hubs and those that the user named."""
+    settings = request.settings
 
     async def fetch(report: Report) -> Found:
-        async with connect(request.rpc_urls, request.program) as client:
+        async with connect(settings.rpc_urls, request.program) as client:
             view = await client.read_run(request.run)
-            own = (*request.data_from, *request.hubs, *request.stores)
+            own = (*request.data_from, *settings.hubs, *settings.stores)
             members = Members(
                 client,
                 request.run,
                 PATIENCE_SECONDS,
                 own,
-                allow_private=request.allow_private,
+                allow_private=settings.allow_private,
             )
-            members.ask_also(request.config.network.holders)
+            members.ask_also(settings.config.network.relays)
             async with _source(members, report) as source:
                 return await work(source, view)
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 import typer
-from solders.keypair import Keypair
 
 from troth_cli.view.amounts import sol
 from troth_cli.view.checks import checks_lines
@@ -24,7 +23,7 @@ from troth_cli.workflows.approach import Looked
 from troth_cli.workflows.checks import CheckResult, run_checks, untested
 from troth_cli.workflows.helpers import helped
 from troth_cli.workflows.join import Joined, asks, stop_if_refused
-from troth_cli.workflows.join_request import ROLES, JoinRequest, Training
+from troth_cli.workflows.join_request import JoinRequest
 from troth_cli.workflows.kept_duties import keep_duties
 from troth_cli.workflows.live_view import shown_events
 from troth_cli.workflows.machine_checks import CHECKS, RETURN_CHECKS, Candidate, Measurement
@@ -43,24 +42,17 @@ from troth_client.train.ranks import Ranks
 from troth_client.train.team import Team, meet, patience_of, start_seconds
 from troth_client.transport.guard import is_outbound_only
 from troth_client.transport.reach import is_reachable
-from troth_coordinator.ledger.file import LEDGER_FILE
 from troth_coordinator.rules.oversight import oversight, warnings_of
 from troth_coordinator.rules.view import Role
 
 
-def take_part(
-    request: JoinRequest,
-    session: Keypair,
-    listen: tuple[str, int],
-    output: Output,
-    looked: Looked,
-) -> Joined:
+def take_part(request: JoinRequest, output: Output, looked: Looked) -> Joined:
     """Make the checks that need a device, ask for the stake, then take part.
 
     Raises as `join` does, and RanksError.
     """
     with team_of(request, looked, output) as team:
-        return _checked(request, session, listen, output, looked, team)
+        return _checked(request, output, looked, team)
 
 
 @contextlib.contextmanager
@@ -70,7 +62,7 @@ def team_of(request: JoinRequest, looked: Looked, output: Output) -> Iterator[Te
     A member meets them later, beside its reveals: it has a stake, and they may fail or hang. A
     newcomer meets them here: their start would slow what it measures. Raises RanksError to it.
     """
-    place = request.training.place
+    place = request.place
     if place is None:
         yield None
         return
@@ -92,17 +84,11 @@ def team_of(request: JoinRequest, looked: Looked, output: Output) -> Iterator[Te
         yield Team(place.size, meet_once, helpers.end)
 
 
-def _checked(  # as above, and the team
-    request: JoinRequest,
-    session: Keypair,
-    listen: tuple[str, int],
-    output: Output,
-    looked: Looked,
-    team: Team | None,
-) -> Joined:
-    device = choose_device(request.device, request.training.microbatch_sequences)
+def _checked(request: JoinRequest, output: Output, looked: Looked, team: Team | None) -> Joined:
+    wanted = request.settings
+    device = choose_device(wanted.device, wanted.microbatch_sequences, wanted.precision)
     checks = RETURN_CHECKS if looked.is_member else CHECKS
-    candidate = _candidate(request, device, listen, looked, output)
+    candidate = _candidate(request, device, looked, output)
     rows = [*looked.rows, *asyncio.run(run_checks(checks, candidate))]
     stop_if_refused(rows, request, output)
     if not request.only_checks:
@@ -116,16 +102,14 @@ def _checked(  # as above, and the team
         for line in losses_lines(looked.view.run.params, looked.stake):
             output.note(line)
         _ask(request, looked.stake, output)
-    settings = _settings(request, session, listen)
-    settings = replace(settings, may_deposit=not looked.is_member)
-    return Joined(rows, _participate(settings, request, team, output))
+    request = request.changed(may_deposit=not looked.is_member)
+    return Joined(rows, _participate(request, team, output))
 
 
-def _participate(
-    settings: ParticipantSettings, request: JoinRequest, team: Team | None, output: Output
-) -> ParticipantEnd:
-    rotation = Rotation(removing=partial(keep_duties, request.state))
-    log = EventLog.open(request.state / EVENTS_FILE, rotation, owner=str(request.owner.pubkey()))
+def _participate(request: JoinRequest, team: Team | None, output: Output) -> ParticipantEnd:
+    settings, owner = request.settings, str(request.owner.pubkey())
+    rotation = Rotation(removing=partial(keep_duties, settings.state))
+    log = EventLog.open(settings.state / EVENTS_FILE, rotation, owner=owner)
 
     def spare_log(ports: Ports) -> Ports:
         ports.store.room.add(log.drop_older)
@@ -134,7 +118,7 @@ def _participate(
     with (
         contextlib.closing(log),
         shown_events(request, output) as shown,
-        request.recording.sinks(str(request.owner.pubkey()), output) as others,
+        request.recording.sinks(owner, output) as others,
     ):
         try:
             events = EventSinks(log, shown, *others)
@@ -156,57 +140,53 @@ async def _ending(
         raise
 
 
-def _candidate(
-    request: JoinRequest,
-    device: Device,
-    listen: tuple[str, int],
-    looked: Looked,
-    output: Output,
-) -> Candidate:
+def _candidate(request: JoinRequest, device: Device, looked: Looked, output: Output) -> Candidate:
     """Measure this machine, unless it is a member's that comes back."""
     measured: Measurement = None
     if not looked.is_member:
         output.note("measuring a payload and a judgement on this machine…")
         measured = _measured(request, device)
     return Candidate(
-        state=request.state,
-        config=request.config,
-        role=ROLES[request.role],
+        state=request.settings.state,
+        config=request.settings.config,
+        role=request.settings.role,
         view=looked.view,
         tempo=looked.tempo,
         measured=measured,
-        reach=partial(reach, request, listen, looked),
+        reach=partial(reach, request.settings, looked),
         is_member=looked.is_member,
-        slower_by=slower_by(request.training),
+        slower_by=slower_by(request),
     )
 
 
-def slower_by(training: Training) -> str:
+def slower_by(request: JoinRequest) -> str:
     """Return how a payload is measured otherwise than it will be made."""
-    alone = "by rank 0 alone" if training.place is not None else ""
-    eager = "without --compile" if training.compiles else ""
+    alone = "by rank 0 alone" if request.place is not None else ""
+    eager = "without --compile" if request.settings.compiles else ""
     return ", ".join(filter(None, (alone, eager)))
 
 
-async def reach(request: JoinRequest, listen: tuple[str, int], looked: Looked) -> CheckResult:
+async def reach(settings: ParticipantSettings, looked: Looked) -> CheckResult:
     """Ask whether others reach us; where we announce nothing, count those that serve for us."""
-    (host, port), is_guarded = listen, looked.is_guarded
-    hubs = {*request.config.network.hubs, *request.hubs}
-    if is_outbound_only(host, request.endpoint, is_guarded=is_guarded):
-        stores = {*request.config.network.stores, *request.stores}
+    network, is_guarded = settings.config.network, looked.is_guarded
+    hubs = {*network.hubs, *settings.hubs}
+    if is_outbound_only(settings.host, settings.endpoint, is_guarded=is_guarded):
+        stores = {*network.stores, *settings.stores}
         return outbound_result(len(hubs | stores), len(looked.holders))
-    if request.endpoint:
+    if settings.endpoint:
         return untested("--endpoint is named by hand: a proxy may stand there")
     asked = (*hubs, *looked.holders)
-    return reach_result(await is_reachable(asked, host, port, is_guarded=is_guarded))
+    found = await is_reachable(asked, settings.host, settings.port, is_guarded=is_guarded)
+    return reach_result(found)
 
 
 def _measured(request: JoinRequest, device: Device) -> Measured | ClientError:
-    if request.num_threads is not None:
-        torch.set_num_threads(request.num_threads)
+    settings = request.settings
+    if settings.num_threads is not None:
+        torch.set_num_threads(settings.num_threads)
     try:
-        is_juror = Role.WITNESS in ROLES[request.role]
-        return measure_machine(request.config, device, is_juror=is_juror)
+        is_juror = Role.WITNESS in settings.role
+        return measure_machine(settings.config, device, is_juror=is_juror)
     except ClientError as error:
         return error
 
@@ -215,51 +195,11 @@ def _ask(request: JoinRequest, stake: int, output: Output) -> None:
     """Ask at a terminal whether to deposit; typer.Abort for a no."""
     if request.is_agreed or not asks(output):
         return
-    more = f"and move {sol(request.session_lamports)} to the session key"
+    more = f"and move {sol(request.settings.session_lamports)} to the session key"
     typer.confirm(f"Deposit {sol(stake)} {more}?", abort=True, err=True)
 
 
 def _unused(request: JoinRequest, looked: Looked) -> Iterator[str]:
     """Yield a warning where an option for joining comes after it."""
-    if looked.is_member and request.stake_lamports is not None:
+    if looked.is_member and request.settings.stake_lamports is not None:
         yield "--stake-sol is for joining, and this key has joined: troth stake top-up adds more."
-
-
-def _settings(
-    request: JoinRequest, session: Keypair, listen: tuple[str, int]
-) -> ParticipantSettings:
-    host, port = listen
-    keeps_ledger = request.keeps_ledger and request.archive is None  # an archive has its own
-    return ParticipantSettings(
-        rpc_urls=request.rpc_urls,
-        run=str(request.run),
-        config=request.config,
-        data=request.data,
-        state=request.state,
-        owner=bytes(request.owner),
-        session=bytes(session),
-        role=ROLES[request.role],
-        host=host,
-        port=port,
-        endpoint=request.endpoint,
-        device=request.device,
-        session_lamports=request.session_lamports,
-        refill_lamports=request.refill_lamports,
-        stake_lamports=request.stake_lamports or 0,
-        top_up_lamports=request.top_up_lamports,
-        priority=request.priority,
-        num_threads=request.num_threads,
-        hubs=request.hubs,
-        stores=request.stores,
-        allow_private=request.allow_private,
-        program="" if request.program is None else str(request.program),
-        validate_every=request.validate_every,
-        start=request.start,
-        compiles=request.training.compiles,
-        microbatch_sequences=request.training.microbatch_sequences,
-        past_bytes=request.past_bytes,
-        ledger=request.state / LEDGER_FILE if keeps_ledger else None,
-        archive=request.archive,
-        archive_bytes=request.archive_bytes,
-        archive_rounds=request.archive_rounds,
-    )

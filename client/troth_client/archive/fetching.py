@@ -89,7 +89,7 @@ class Fetching:
         except RunFileError as error:
             self.trouble = str(error)
             return
-        stores = [one for one in self.sizes.holders if "://" in one and not one.startswith("http")]
+        stores = [one for one in self.sizes.relays if "://" in one and not one.startswith("http")]
         self.transport.use_stores(stores, signs=False)
 
     def header(self, key: bytes) -> KeptHeader | None:
@@ -117,7 +117,7 @@ class Fetching:
 
     def _holders(self, book: Book, first: int | None) -> list[str]:
         """Return whom to ask: the maker, what the user and the config name, then everybody."""
-        of_config = () if self.sizes is None else self.sizes.holders
+        of_config = () if self.sizes is None else self.sizes.relays
         own = book.endpoints.get(-1 if first is None else first, "")
         found = [own, *self.others, *of_config, *book.endpoints.values()]
         return list(dict.fromkeys(one for one in found if one))

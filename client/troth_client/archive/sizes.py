@@ -21,7 +21,7 @@ from troth_coordinator.rules.ids import Digest
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of one run. `holders` are the hubs and stores that its config names.
+    """The sizes of one run. `relays` are those that its config names.
 
     `given` is its start, where that was not drawn.
     """
@@ -29,7 +29,7 @@ class Sizes:
     num_tiles: int
     openings_tiles: int
     payload_bytes: int
-    holders: tuple[str, ...]
+    relays: tuple[str, ...]
     given: GivenStart | None
 
     @classmethod
@@ -41,7 +41,7 @@ class Sizes:
             num_tiles,
             config.judge.openings_tiles,
             length,
-            config.network.holders,
+            config.network.relays,
             GivenStart.of(config),
         )
 

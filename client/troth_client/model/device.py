@@ -90,22 +90,27 @@ def in_precision(device: torch.device, name: str) -> Device:
         raise DeviceError(
             f"a precision of {device}: {', '.join(possible)}",
             repr(name),
-            "A card of NVIDIA has tf32 and bf16 from compute capability 8.0 on.",
+            "Name one of these (hints.precision of the config; --precisions of troth calibrate)."
+            " A card of NVIDIA has tf32 and bf16 from compute capability 8.0 on.",
         )
     return Device(device, is_mixed=name == "bf16", is_tf32=name == "tf32")
 
 
-def choose_device(name: str = "auto", microbatch_sequences: int | None = None) -> Device:
+def choose_device(
+    name: str = "auto", microbatch_sequences: int | None = None, precision: str = "auto"
+) -> Device:
     """Device by name: `auto` is CUDA where there is one, else the CPU; `cuda:1` picks a card.
 
-    fp32 on CPU and MPS, bf16 autocast on CUDA cards that have bf16 (fp32 on older ones).
-    `microbatch_sequences` as in `Device`.
-    Raises DeviceError for an unknown name or a device that is missing.
+    The precision `auto` is fp32 on CPU and MPS, bf16 autocast on CUDA cards that have bf16 (fp32 on
+    older ones). `microbatch_sequences` as in `Device`.
+    Raises DeviceError for an unknown name, a device that is missing, a precision that it lacks.
     """
     kind = device_kind(name)
     if kind == "auto":
         kind = name = "cuda" if torch.cuda.is_available() else "cpu"
     found = CPU if kind == "cpu" else _accelerator(name, kind)
+    if precision != "auto":
+        found = in_precision(found.torch, precision)
     return replace(found, microbatch_sequences=microbatch_sequences)
 
 

@@ -168,7 +168,7 @@ def assemble(
     state = _round_state(view, config, model, ports, resources)
     state.has_weights = first is not None
     ports.transport.use_stores((*config.network.stores, *ports.stores), signs=True)
-    relays = tuple(dict.fromkeys((*config.network.holders, *ports.hubs, *ports.stores)))
+    relays = tuple(dict.fromkeys((*config.network.relays, *ports.hubs, *ports.stores)))
     submissions = Submissions(chain, state, ports.transport, resources.random, relays)
     member = Member(
         chain=chain,

@@ -55,7 +55,7 @@ async def join(
             "Repeat the command: it checks anew, and says what joining takes.",
         )
     if known is None:
-        more = max(0, settings.stake_lamports - view.run.params.min_stake_lamports)
+        more = max(0, (settings.stake_lamports or 0) - view.run.params.min_stake_lamports)
         index, sent = await owner.join_run(
             JoinOffer(
                 session.pubkey(), int(settings.role), endpoint, settings.session_lamports, more

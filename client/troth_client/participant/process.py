@@ -230,6 +230,7 @@ def _load(
     ports.events.emit(
         "computing",
         device=str(device.torch),
+        precision=device.precision,
         threads=threads,
         ranks=num_ranks,
         microbatch=device.at_once(settings.config.train.microbatch_sequences),
@@ -331,7 +332,7 @@ def _held_out(settings: ParticipantSettings) -> HeldOut | None:
 
 
 def _device(settings: ParticipantSettings) -> Device:
-    return choose_device(settings.device, settings.microbatch_sequences)
+    return choose_device(settings.device, settings.microbatch_sequences, settings.precision)
 
 
 async def _interruptible(

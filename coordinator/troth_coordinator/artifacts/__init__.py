@@ -2,7 +2,7 @@
 
 Owns: finding and reading them: the images, the IDL, the layout, the compute-unit table, build info.
 Never: builds or changes them (`make program` and scripts/gen do).
-Next: ../chain/layouts.py and ../chain/idl.py give them meaning.
+Next: ../chain/layouts.py and ../chain/codec.py give them meaning.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ class NetworkSection(FrozenModel):
     stores: Annotated[tuple[StoreUrl, ...], Field(max_length=8, strict=False)] = ()
 
     @property
-    def holders(self) -> tuple[str, ...]:
+    def relays(self) -> tuple[str, ...]:
         """The addresses of all of them."""
         return (*self.hubs, *self.stores)
 

@@ -4,9 +4,9 @@ import random
 
 import pytest
 from solders.pubkey import Pubkey
+from support.anchorpy_codec import AnchorCodec
 
 from troth_coordinator import artifacts
-from troth_coordinator.chain.anchor import AnchorCodec
 from troth_coordinator.chain.borsh import BorshTypes
 from troth_coordinator.chain.codec import ProgramCodec, program_codec
 from troth_coordinator.chain.errors import ArtifactError

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from solders.pubkey import Pubkey
+from support.legacy_idl import discriminator
 
 from troth_coordinator.chain import base58
 from troth_coordinator.chain.addresses import event_authority_address
@@ -21,7 +22,6 @@ from troth_coordinator.chain.event_types_life import RunFunded
 from troth_coordinator.chain.event_types_rounds import Attested
 from troth_coordinator.chain.events import EVENT_TAG, EventReader
 from troth_coordinator.chain.failure import TransactionFailure
-from troth_coordinator.chain.idl import discriminator
 from troth_coordinator.chain.layouts import program_layout
 from troth_coordinator.chain.rpc import InnerCall, TransactionRecord
 

@@ -8,12 +8,12 @@ import struct
 import pytest
 from anchorpy import AccountsCoder, EventCoder, Idl, InstructionCoder
 from solders.pubkey import Pubkey
+from support.legacy_idl import discriminator, legacy
 
 from troth_coordinator import artifacts
 from troth_coordinator.chain.addresses import event_authority_address
 from troth_coordinator.chain.codec import ProgramCodec, program_codec
 from troth_coordinator.chain.errors import ArtifactError
-from troth_coordinator.chain.idl import discriminator, legacy
 
 KEY = Pubkey.from_bytes(bytes(range(32)))
 

@@ -37,7 +37,7 @@ codec.program_codec().decode_account("Checkpoint", bytes(138))
     assert loaded_by(code) == "[]"
 
 
-def test_anchorpy_is_imported_by_one_module_and_the_one_that_prepares_its_input():
+def test_anchorpy_is_imported_by_one_module():
     """pyheck and construct come with anchorpy; docs/decisions/0013 says how all of them leave."""
     wanted = re.compile(r"^\s*(?:from|import) (?:anchorpy|construct|pyheck)", re.MULTILINE)
     users = {
@@ -46,4 +46,4 @@ def test_anchorpy_is_imported_by_one_module_and_the_one_that_prepares_its_input(
         for path in (ROOT / package).rglob("*.py")
         if wanted.search(path.read_text())
     }
-    assert users == {"anchor.py", "idl.py"}
+    assert users == {"anchor.py"}

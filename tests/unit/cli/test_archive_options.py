@@ -7,7 +7,6 @@ import pytest
 from solders.keypair import Keypair
 
 from troth_cli.keyfiles import write_key
-from troth_cli.workflows import take_part
 from troth_client.archive.room import Keeping
 from troth_client.participant import process
 
@@ -25,11 +24,10 @@ ARCHIVE = ("--archive", "archive")
 
 def kept_by(request):
     """The settings of the archive that a participant keeps for a request."""
-    settings = take_part._settings(request, Keypair(), ("127.0.0.1", 0))
     owner = SimpleNamespace(at=SimpleNamespace(run=RUN), client=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "archive_beside", lambda kept, *_: kept)
-        return process._archive(settings, owner, None, None, b"")
+        return process._archive(request.settings, owner, None, None, b"")
 
 
 @pytest.mark.parametrize("name", ["join", "witness"])

@@ -6,7 +6,9 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
+from solders.keypair import Keypair
 from support.hostile_rpc import HostileServer, http, reply
+from support.run_requests import request
 from support.views import BOTH, PARAMS, entry, network
 
 from troth_attestation.verdict import VerdictKind
@@ -15,7 +17,6 @@ from troth_cli.workflows import machine_checks
 from troth_cli.workflows.checks import CheckResult, Level, Row, refusals, run_checks
 from troth_cli.workflows.doctor_rpc import Link, ask_each, check_lag
 from troth_cli.workflows.join_checks import Newcomer, check_config, check_time, check_weights
-from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.machine_checks import Candidate
 from troth_cli.workflows.probes import WeightsProbe, measure_slots
 from troth_cli.workflows.prospects import Tempo, crowd_with
@@ -69,15 +70,16 @@ async def test_a_judge_that_trains_needs_time_for_both():
 
 
 @pytest.mark.parametrize(
-    ("training", "words"),
+    ("asked", "words"),
     [
-        (Training(place=Place(0, 2, 0, "127.0.0.1", 29_500)), "by rank 0 alone"),
-        (Training(compiles=True), "without --compile"),
+        ({"place": Place(0, 2, 0, "127.0.0.1", 29_500)}, "by rank 0 alone"),
+        ({"compiles": True}, "without --compile"),
     ],
 )
-async def test_a_payload_that_was_measured_slower_than_it_will_be_refuses_nobody(training, words):
+async def test_a_payload_that_was_measured_slower_than_it_will_be_refuses_nobody(asked, words):
     """Several GPUs are there because one is too slow."""
-    slower = candidate(replace(FAST, payload_seconds=1000.0), slower_by=slower_by(training))
+    made = request(Keypair(), Keypair().pubkey(), **asked)
+    slower = candidate(replace(FAST, payload_seconds=1000.0), slower_by=slower_by(made))
     for check in (
         machine_checks.check_commit,
         machine_checks.check_verdict,
@@ -156,8 +158,8 @@ async def test_a_machine_that_failed_leaves_the_other_checks_untested():
 def newcomer(weights, **run):
     seen = network()
     seen = replace(seen, run=replace(seen.run, **run))
-    request = SimpleNamespace(config=RunConfig())
-    return Newcomer(request, BOTH, None, None, seen, 0, weights, TEMPO, lambda *_: None)
+    asked = SimpleNamespace(settings=SimpleNamespace(config=RunConfig()))
+    return Newcomer(asked, BOTH, None, None, seen, 0, weights, TEMPO, lambda *_: None)
 
 
 LAST = PARAMS.join_until_round
@@ -215,7 +217,7 @@ async def test_each_kind_of_a_refusal_is_an_error_that_exists():
     late = newcomer(WeightsProbe(LAST, int(hour * 1e6), 1e6), round=LAST)
     other = SimpleNamespace(config_hash=lambda: bytes(32), manifest_digest=lambda: bytes(32))
     foreign = newcomer(None, config_hash=bytes([1] * 32))
-    foreign = replace(foreign, request=SimpleNamespace(config=other))
+    foreign = replace(foreign, request=SimpleNamespace(settings=SimpleNamespace(config=other)))
     results = [row.result for row in rows] + [await check_time(late), await check_config(foreign)]
     kinds = {found.kind for found in results if found.level is Level.REFUSED}
     assert kinds == {

@@ -55,6 +55,33 @@ def test_a_device_that_is_there_and_does_not_work_is_a_row(examined, monkeypatch
     assert "--device cpu" in checks["device"]["advice"]
 
 
+HINTS = "[hints]\ndevice = '{}'\nprecision = 'bf16'\n[model]\nhidden_size = 64\n"
+SMALL = "intermediate_size = 64\nnum_hidden_layers = 1\n"
+
+
+@pytest.fixture
+def hints(tmp_path):
+    def write(device):
+        path = tmp_path / "hints.toml"
+        path.write_text(HINTS.format(device) + SMALL)
+        return path
+
+    return write
+
+
+@pytest.mark.cuda
+def test_the_device_is_the_one_that_join_takes_from_the_config(examined, hints):
+    """Here one that no machine has; it looked at another."""
+    checks = examined("--config", hints("cuda:99"))
+    assert checks["device"]["level"] == "problem"
+    assert checks["device"]["needed"] == "the device 'cuda:99'"
+
+
+def test_a_device_that_is_named_stands_before_that_of_the_config(examined, hints):
+    checks = examined("--config", hints("mps"), "--device", "cpu")
+    assert checks["device"]["found"].startswith("cpu, bf16 passes"), "the precision is the config's"
+
+
 class Unloadable(MetaPathFinder):
     """An installation of PyTorch whose libraries are not all there."""
 

@@ -7,10 +7,11 @@ import tempfile
 from types import SimpleNamespace
 
 import pytest
+from solders.keypair import Keypair
+from support.run_requests import request
 
 from troth_cli.slot_time import STATED
 from troth_cli.view.output import Output
-from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.take_part import team_of
 from troth_client.train import team as protocol
 from troth_client.train.errors import RanksError
@@ -18,9 +19,7 @@ from troth_client.train.place import Place
 from troth_client.train.team import start_seconds
 
 PLACE = Place(0, 3, 0)
-REQUEST = SimpleNamespace(
-    run="1" * 32, device="cpu", num_threads=1, only_checks=False, training=Training(place=PLACE)
-)
+REQUEST = request(Keypair(), Keypair().pubkey(), num_threads=1, place=PLACE)
 
 
 @pytest.fixture

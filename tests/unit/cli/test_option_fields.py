@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 from solders.keypair import Keypair
-from support.run_requests import request
+from support.run_requests import request, with_changes
 
 from troth_cli import tree
 from troth_cli.app import build
 from troth_cli.keyfiles import write_key
-from troth_cli.workflows.join_request import Training
 from troth_cli.workflows.recording import Recording
 from troth_client.archive.process import Archived, ArchiveSettings
 from troth_client.archive.room import Keeping
@@ -19,6 +18,7 @@ from troth_client.hub.process import HubSettings
 from troth_client.train.place import Place
 from troth_coordinator.chain.priority import PriorityKind, PriorityPolicy
 from troth_coordinator.config_files import load_config
+from troth_coordinator.rules.view import Role
 
 RUN, PROGRAM, OWNER, OTHER = (Keypair.from_seed(bytes([number]) * 32) for number in range(4))
 RPC, OTHER_RPC = "http://127.0.0.1:9", "http://127.0.0.1:10"
@@ -31,6 +31,7 @@ rounds = 77
 
 [hints]
 device = "mps"
+precision = "fp32"
 validate_every = 9
 """
 BASE = request(
@@ -45,27 +46,36 @@ BASE = request(
     session_lamports=SOL // 4,
     refill_lamports=SOL // 2,
     priority=POLICY,
+    ledger=Path("state/ledger.jsonl"),
 )
 """The request of `troth join RUN` with a key, a node, a state folder and no other option."""
+
+ARCHIVE = {"archive": Path("kept"), "ledger": None}
+"""It has a ledger of its own."""
 
 WITNESS = [
     (("--json",), {}),
     (("--debug",), {}),
     (
         ("--config", "more.toml"),
-        {"config": load_config([], ROUNDS).config, "device": "mps", "validate_every": 9},
+        {
+            "config": load_config([], ROUNDS).config,
+            "device": "mps",
+            "precision": "fp32",
+            "validate_every": 9,
+        },
     ),
     (("--rpc", OTHER_RPC), {"rpc_urls": (RPC, OTHER_RPC)}),
-    (("--program-id", PROGRAM.pubkey()), {"program": PROGRAM.pubkey()}),
-    (("--key", "other.json"), {"owner": OTHER}),
-    (("--archive", "kept"), {"archive": Path("kept")}),
+    (("--program-id", PROGRAM.pubkey()), {"program": str(PROGRAM.pubkey())}),
+    (("--key", "other.json"), {"owner": bytes(OTHER)}),
+    (("--archive", "kept"), ARCHIVE),
     (
         ("--archive-max-gb", "2", "--archive", "kept"),
-        {"archive": Path("kept"), "archive_bytes": 2 * 10**9},
+        {**ARCHIVE, "archive_bytes": 2 * 10**9},
     ),
     (
         ("--archive-keep-rounds", "3", "--archive", "kept"),
-        {"archive": Path("kept"), "archive_rounds": 3},
+        {**ARCHIVE, "archive_rounds": 3},
     ),
     (("--data", "tokens"), {"data": Path("tokens"), "fetches_data": False}),
     (("--from", "http://127.0.0.1:11"), {"data_from": ("http://127.0.0.1:11",)}),
@@ -73,7 +83,10 @@ WITNESS = [
     (("--device", "cpu"), {"device": "cpu"}),
     (("--listen", "0.0.0.0:12"), {"listen": "0.0.0.0:12"}),
     (("--endpoint", "http://127.0.0.1:13"), {"endpoint": "http://127.0.0.1:13"}),
-    (("--state", "own"), {"state": Path("own"), "data": Path("own/data")}),
+    (
+        ("--state", "own"),
+        {"state": Path("own"), "data": Path("own/data"), "ledger": Path("own/ledger.jsonl")},
+    ),
     (("--session-sol", "5"), {"session_lamports": 5 * SOL}),
     (("--refill-sol", "6"), {"refill_lamports": 6 * SOL}),
     (
@@ -88,9 +101,9 @@ WITNESS = [
     (("--store", "s3://bucket/prefix"), {"stores": ("s3://bucket/prefix",)}),
     (("--allow-private",), {"allow_private": True}),
     (("--threads", "12"), {"num_threads": 12}),
-    (("--micro-batch", "13"), {"training": Training(microbatch_sequences=13)}),
+    (("--micro-batch", "13"), {"microbatch_sequences": 13}),
     (("--past-mib", "14"), {"past_bytes": 14 * 2**20}),
-    (("--no-ledger",), {"keeps_ledger": False}),
+    (("--no-ledger",), {"ledger": None}),
     (("--log-to", "tensorboard:board"), {"recording": Recording((Path("board"),))}),
     (("--metrics", "127.0.0.1:15"), {"recording": Recording(metrics=("127.0.0.1", 15))}),
     (("--anyway",), {"goes_on_anyway": True}),
@@ -100,16 +113,13 @@ WITNESS = [
 ]
 JOIN = [
     *WITNESS,
-    (("--role", "trainer"), {"role": "trainer"}),
-    (("--compile",), {"training": Training(compiles=True)}),
-    (
-        ("--ranks", "2", "--threads", "12"),
-        {"training": Training(place=Place(0, 2, 0)), "num_threads": 12},
-    ),
+    (("--role", "trainer"), {"role": Role.TRAINER}),
+    (("--compile",), {"compiles": True}),
+    (("--ranks", "2", "--threads", "12"), {"place": Place(0, 2, 0), "num_threads": 12}),
 ]
 ROWS = [
-    *(("join", "both", *row) for row in JOIN),
-    *(("witness", "witness", *row) for row in WITNESS),
+    *(("join", Role.TRAINER | Role.WITNESS, *row) for row in JOIN),
+    *(("witness", Role.WITNESS, *row) for row in WITNESS),
 ]
 
 
@@ -134,7 +144,7 @@ def test_an_option_changes_its_field_of_the_request_and_no_other(
     where = ("--key", "key.json", "--rpc", RPC, "--state", "state")
     cli.ok(name, RUN.pubkey(), *where, *given)
     (found,) = asked
-    assert found == replace(BASE, **{"role": role, **changes})
+    assert found == with_changes(BASE, **{"role": role, **changes})
 
 
 def options_of(name):

@@ -43,8 +43,8 @@ async def test_a_member_that_nobody_connects_to_needs_others_that_serve(
     where, level, listen, is_guarded
 ):
     """On a public cluster that is also one that listens at a private address, as by default."""
-    request, looked = asking(is_guarded=is_guarded, **where)
-    found = await reach(request, listen, looked)
+    settings, looked = asking(listen, is_guarded=is_guarded, **where)
+    found = await reach(settings, looked)
     assert found.level is level
     assert ("--listen" in found.advice) is (level is Level.WARNING)
 
@@ -55,15 +55,24 @@ async def test_a_member_that_nobody_connects_to_needs_others_that_serve(
 )
 async def test_who_can_be_connected_to_needs_nobody(endpoint, is_guarded, words):
     """A local network, or an address that the user has named."""
-    request, looked = asking(endpoint=endpoint, is_guarded=is_guarded)
-    found = await reach(request, ("127.0.0.1", 0), looked)
+    settings, looked = asking(("127.0.0.1", 0), endpoint=endpoint, is_guarded=is_guarded)
+    found = await reach(settings, looked)
     assert found.level is Level.UNTESTED
     assert words in found.found
 
 
-def asking(*, endpoint="", hubs=(), stores=(), holders=(), run_hubs=(), run_stores=(), is_guarded):
-    """A request and what was seen of the run, as far as reachability asks."""
+def asking(
+    listen, *, endpoint="", hubs=(), stores=(), holders=(), run_hubs=(), run_stores=(), is_guarded
+):
+    """Settings and what was seen of the run, as far as reachability asks."""
     network = NetworkSection(hubs=run_hubs, stores=run_stores)
-    config = SimpleNamespace(network=network)
-    request = SimpleNamespace(config=config, endpoint=endpoint, hubs=hubs, stores=stores)
-    return request, SimpleNamespace(holders=holders, is_guarded=is_guarded)
+    host, port = listen
+    settings = SimpleNamespace(
+        config=SimpleNamespace(network=network),
+        host=host,
+        port=port,
+        endpoint=endpoint,
+        hubs=hubs,
+        stores=stores,
+    )
+    return settings, SimpleNamespace(holders=holders, is_guarded=is_guarded)

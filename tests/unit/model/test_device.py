@@ -18,6 +18,18 @@ def test_cpu_is_plain_fp32():
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
 
 
+def test_the_processor_takes_a_precision_that_is_named():
+    assert choose_device("cpu", precision="fp32") == CPU
+    assert choose_device("cpu", 3, "bf16") == Device(CPU.torch, True, microbatch_sequences=3)
+
+
+def test_a_precision_that_the_device_lacks_is_refused_with_those_that_it_has(monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert choose_device("mps").precision == "fp32"
+    with pytest.raises(DeviceError, match=r"of mps: fp32, found 'bf16'.*hints\.precision"):
+        choose_device("mps", precision="bf16")
+
+
 @pytest.mark.cuda
 def test_auto_takes_cuda_where_there_is_one():
     expected = "cuda" if torch.cuda.is_available() else "cpu"
@@ -147,6 +159,7 @@ def test_a_card_has_what_it_computes_in_itself_whichever_is_the_first(cards, nam
     card = torch.device(name)
     assert precisions_of(card) == found
     assert choose_device(name).precision == found[-1]
+    assert choose_device(name, precision="fp32") == Device(card, is_mixed=False)
     if "tf32" in found:
         assert in_precision(card, "tf32") == Device(card, is_mixed=False, is_tf32=True)
         return

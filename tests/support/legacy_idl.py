@@ -3,10 +3,8 @@
 Owns: the conversion, and refusing by name what the legacy form cannot say: generics, tuple
 structs, 256-bit integers, aliases, custom discriminators, zero-copy types with padding.
 Never: guesses. An IDL that converts means the same bytes in both forms.
-Next: anchor.py, which feeds the result to anchorpy. The codec reads the IDL as it is.
+Next: `anchorpy_codec.py`, which feeds the result to anchorpy. The codec reads the IDL as it is.
 """
-
-from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -52,8 +52,8 @@ class Back:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionMoney:
-    """The money of one owner's session key in one run; `key` is None where the folder lacks it."""
+class UnusedFunding:
+    """The session funding of one owner in one run; `key` is None where the folder lacks it."""
 
     run: Pubkey
     owner: Pubkey
@@ -61,7 +61,9 @@ class SessionMoney:
     key: Keypair | None
 
     @classmethod
-    def find(cls, run: Pubkey, owner: Pubkey, named: Path | None, output: Output) -> "SessionMoney":
+    def find(
+        cls, run: Pubkey, owner: Pubkey, named: Path | None, output: Output
+    ) -> "UnusedFunding":
         """Look into the folder that was named, else the usual one. Sends nothing.
 
         Raises InputError for a named folder without a session key, and for one of somebody else.
