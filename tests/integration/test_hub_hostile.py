@@ -7,6 +7,7 @@ from dataclasses import replace
 import aiohttp
 import pytest
 from support import blobs, disks
+from support.audit_views import audit_view
 from support.headers import HEADER, SEED
 from support.recorded import parsed
 from support.run_files import make_run
@@ -22,6 +23,7 @@ from troth_client.hub.states import KeptStates
 from troth_client.run_files.files import LIMITS, KeptFiles
 from troth_client.run_files.push import push_files
 from troth_client.runtime.files import DiskFullError
+from troth_client.state.unneeded import NUM_VIEWS
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.bounded import BoundedBlobs
@@ -80,7 +82,7 @@ async def test_false_bytes_and_bytes_that_nobody_named_are_not_kept(tmp_path):
         assert await hub.push(BLOB, DATA) == 409
         assert await hub.push(SET_BLOB, SET) == 409
         hub.cache.expect(BLOB, len(DATA), bytes)
-        hub.sets.want([ROOT])
+        hub.sets.want([ROOT], 1)
         assert await hub.push(BLOB, bytes(len(DATA))) == 422
         assert await hub.push(SET_BLOB, bytes(len(SET))) == 422
         assert hub.blobs.num_bytes + hub.sets.num_bytes == 0
@@ -92,7 +94,7 @@ async def test_false_bytes_and_bytes_that_nobody_named_are_not_kept(tmp_path):
 
 async def test_a_huge_body_is_refused_before_it_is_read(tmp_path):
     async with Hub(tmp_path) as hub:
-        hub.sets.want([ROOT])
+        hub.sets.want([ROOT], 1)
         port = URL(hub.url).port
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST /v1/{SET_BLOB.address} HTTP/1.1\r\nHost: x\r\n"
@@ -133,7 +135,7 @@ async def test_a_full_disk_is_said_to_the_sender(tmp_path):
 async def test_a_restart_keeps_what_was_whole(tmp_path):
     async with Hub(tmp_path) as hub:
         hub.cache.expect(BLOB, len(DATA), bytes)
-        hub.sets.want([ROOT])
+        hub.sets.want([ROOT], 1)
         await hub.push(BLOB, DATA)
         await hub.push(SET_BLOB, SET)
     half = tmp_path / "served" / str(BLOB.round) / "payload-00.tmp"
@@ -145,14 +147,15 @@ async def test_a_restart_keeps_what_was_whole(tmp_path):
         assert not half.exists()
         assert await again.read(f"/v1/{BLOB.address}") == DATA
         assert await again.read(f"/v1/{SET_BLOB.address}") == SET
-        again.sets.want([])
+        for slot in range(NUM_VIEWS + 1):
+            again.sets.want([], slot)
         assert await again.read(f"/v1/{SET_BLOB.address}") is None
         assert again.sets.num_bytes == 0
 
 
 async def test_a_set_that_the_disk_spoilt_is_not_served(tmp_path):
     async with Hub(tmp_path) as hub:
-        hub.sets.want([ROOT])
+        hub.sets.want([ROOT], 1)
         await hub.push(SET_BLOB, SET)
         (tmp_path / "sets" / ROOT.hex()).write_bytes(bytes(len(SET)))
         assert await hub.read(f"/v1/{SET_BLOB.address}") is None
@@ -200,7 +203,7 @@ async def test_large_sets_of_one_keep_nobody_elses_out(tmp_path):
     large, small = [bytes([at]) * 4000 for at in range(2)], [bytes([at]) * 900 for at in range(4)]
     roots = {openings_root(one): one for one in [*large, *small]}
     sets = KeptSets(tmp_path, 8000)
-    sets.want(roots)
+    sets.want(roots, 1)
     for root, data in roots.items():
         sets.accept(root, data)
         assert sets.num_bytes <= 8000
@@ -209,14 +212,57 @@ async def test_large_sets_of_one_keep_nobody_elses_out(tmp_path):
         sets.accept(next(iter(roots)), large[0])  # no larger set than its own gives way
 
 
-class NoAudits:
-    """A tracker without audits."""
+def test_a_set_that_nobody_wants_gives_way_to_one_that_is_wanted(tmp_path):
+    old, new = bytes(900), b"n" * 900
+    sets = KeptSets(tmp_path, 1000)
+    sets.want([openings_root(old)], 1)
+    sets.accept(openings_root(old), old)
+    sets.want([openings_root(new)], 2)
+    assert sets.shown(openings_root(old)) == old
+    sets.accept(openings_root(new), new)
+    assert sets.shown(openings_root(old)) is None
+    assert sets.num_bytes == 900
+
+
+class Audits:
+    """A tracker of these audits."""
+
+    def __init__(self, *open_audits):
+        self.open = open_audits
 
     async def refresh(self, _view):
         """There is nothing to read."""
 
     def audits(self, _view):
-        return []
+        return list(self.open)
+
+
+def follower_at(folder, tracker):
+    cache, sets = BlobCache(BoundedBlobs(folder, 2000)), KeptSets(folder / "sets", ROOM)
+    files = KeptFiles(folder, bytes(32), bytes(32))
+    states = KeptStates(folder / "states", files, bytes(32), 1)
+    return Follower(None, None, cache, sets, states, tracker, 1, 1000)
+
+
+async def test_a_hub_keeps_a_set_through_views_that_step_back(tmp_path):
+    """An RPC node that lags shows the audit before its root was posted; nobody pushes it again."""
+    posted = Audits(audit_view(openings_root=ROOT))
+    follower = follower_at(tmp_path, posted)
+    view = network(run=run_view(round=205))
+    await follower.take(view)
+    follower.sets.accept(ROOT, SET)
+    for slot in range(2 * NUM_VIEWS):
+        is_behind = slot % NUM_VIEWS < NUM_VIEWS - 1
+        follower.tracker = Audits(audit_view()) if is_behind else posted
+        await follower.take(replace(view, slot=slot))
+    assert follower.sets.shown(ROOT) == SET
+    follower.tracker = Audits()
+    for slot in (NUM_VIEWS, 10**18):
+        await follower.take(replace(view, slot=slot))
+    assert follower.sets.shown(ROOT) == SET, "a slot that a node made up counts once"
+    for slot in range(NUM_VIEWS):
+        await follower.take(replace(view, slot=slot))
+    assert follower.sets.shown(ROOT) is None
 
 
 @pytest.mark.parametrize(("num_bytes", "is_kept"), [(250, True), (251, False)])
@@ -227,10 +273,8 @@ async def test_a_payload_has_its_trainers_part_of_the_hubs_room(tmp_path, num_by
     address = headers.header_hash(signed)
     round_ = round_view({0: replace(BALLOT, header_hash=address)}, committed=0b1111, round=205)
     view = network(run=run_view(round=205, phase=Phase.ATTEST), round_=round_)
-    cache = BlobCache(BoundedBlobs(tmp_path, 2000))
-    sets, files = KeptSets(tmp_path / "sets", 1), KeptFiles(tmp_path, bytes(32), bytes(32))
-    states = KeptStates(tmp_path / "states", files, bytes(32), 1)
-    follower = Follower(None, None, cache, sets, states, NoAudits(), 1, 1000)
+    follower = follower_at(tmp_path, Audits())
+    cache = follower.cache
     await follower.take(view)
     with contextlib.nullcontext() if is_kept else pytest.raises(BlobRefusedError, match="--max-gb"):
         cache.judge(f"header/{address.hex()}", data)

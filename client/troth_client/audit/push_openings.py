@@ -8,7 +8,7 @@ Next: `participant/audits.py`, which runs one task of this for each set; protoco
 The target pushes to the seats, later to the jurors, to hubs and stores, and until two
 further members have the set. Seats and jurors that have the set pass it on to each other while
 verdicts or votes are awaited. A holder that refuses, or is not reached, is asked again after a
-pause that doubles.
+pause that doubles. A hub or store that took a set is asked again, too: it may have lost its folder.
 """
 
 from collections.abc import Iterator
@@ -130,12 +130,17 @@ class _Push:
         endpoints = list(addresses.values())
         results = await submissions.transport.offer(self.blob, endpoints)
         taken = {result.holder for result in results if result.error is None}
+        is_news = False
         for taker, endpoint in addresses.items():
+            is_news |= endpoint not in taken or taker not in self.has_it
             if endpoint in taken:
                 self.has_it.add(taker)
                 self.num_spares += taker in spares
+                self.rests[taker] = view.slot + MAX_PAUSE_SLOTS
             else:
                 self._rest(taker, view)
+        if not is_news:
+            return
         round_, target, _ = self.key
         self.witness.chain.events.emit(
             "openings_pushed",
@@ -167,7 +172,8 @@ class _Push:
 
     def _is_due(self, taker: Taker, view: NetworkView) -> bool:
         is_other = taker != self.witness.chain.index
-        return is_other and taker not in self.has_it and self.rests.get(taker, 0) <= view.slot
+        is_asked = taker not in self.has_it or isinstance(taker, str)
+        return is_other and is_asked and self.rests.get(taker, 0) <= view.slot
 
     def _rest(self, taker: Taker, view: NetworkView) -> None:
         num = self.failures[taker] = self.failures.get(taker, 0) + 1

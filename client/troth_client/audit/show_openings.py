@@ -52,21 +52,24 @@ def rounds_to_open(
 
 
 def is_asked(chain: RunChain, audits: AuditState, view: NetworkView, round_: RoundView) -> bool:
-    """Return whether this round's seed asks for our openings and they are not on chain yet."""
+    """Return whether this round's seed asks for our openings and they are not on chain yet.
+
+    Or they are, and the set is lost here: while u lies here, it is made again.
+    """
     if round_.seed_status != SeedStatus.FROZEN or chain.index not in asked_for(round_):
         return False
+    audit = audits.tracker.find(round_.round, chain.index)
+    if audit is not None and audit.openings_root != ZERO_DIGEST:
+        return (round_.round, chain.index) not in audits.openings.held
     if run_clock(view.run, view.slot) > round_.freeze_clock + view.run.params.openings_slots:
         return False
-    audit = audits.tracker.find(round_.round, chain.index)
-    if audit is None:
-        return not bitmap.has(round_.audited, chain.index)
-    return audit.openings_root == ZERO_DIGEST
+    return audit is not None or not bitmap.has(round_.audited, chain.index)
 
 
 async def show_openings(
     submissions: Submissions, audits: AuditState, work: TrainerWork, round_: RoundView
 ) -> None:
-    """Open the drawn tiles of one of our rounds, serve them and post their root."""
+    """Open the drawn tiles of one of our rounds, serve them and post their root if none is."""
     chain, state = submissions.chain, submissions.state
     header = await _header(submissions, audits, round_)
     sampled = sampled_payload(
@@ -77,6 +80,9 @@ async def show_openings(
     except ResidualLostError as error:
         chain.events.emit("openings_lost", round=round_.round, reason=str(error))
         state.archive.release(RoundIndex(round_.round))
+        return
+    audit = audits.tracker.find(round_.round, chain.index)
+    if audit is not None and audit.openings_root != ZERO_DIGEST:
         return
     post = make.post_openings(chain.at, chain.payer, round_.round, chain.index, root)
     purpose = Purpose("openings_posted", (round_.round, chain.index, int(AuditKind.WORK)))

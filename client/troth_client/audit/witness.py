@@ -122,16 +122,13 @@ def recall(witness: Speaker, audit: AuditView, *, is_juror: bool = False) -> Kep
     """Return the statement that we have stored for an audit, if any.
 
     A statement about other openings, without a commit of ours on this chain, is left from a fork
-    that drew another seed. It is dropped.
+    that drew another seed, or the RPC node lags. It is passed over, and kept.
     """
     verdicts, duty = witness.audits.verdicts, Duty(audit.round, audit.target, audit.kind, is_juror)
     found = verdicts.find(duty)
     if found is None or found.evidence == audit.openings_root:
         return found
-    if has_committed(witness, audit, is_juror=is_juror):
-        return found
-    verdicts.drop(duty)
-    return None
+    return found if has_committed(witness, audit, is_juror=is_juror) else None
 
 
 def has_committed(witness: Speaker, audit: AuditView, *, is_juror: bool = False) -> bool:

@@ -60,7 +60,8 @@ class Follower:
                 audit.openings_root
                 for audit in self.tracker.audits(view)
                 if audit.kind == AuditKind.WORK and audit.openings_root != ZERO_DIGEST
-            }
+            },
+            view.slot,
         )
 
     async def _rounds(self, view: NetworkView) -> list[RoundView]:

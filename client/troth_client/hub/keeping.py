@@ -13,6 +13,7 @@ from pathlib import Path
 from troth_attestation.openings import openings_root
 from troth_client.run_files.files import LIMITS, KeptFiles
 from troth_client.runtime.files import DiskFullError, atomic_write, remove_temporaries
+from troth_client.state.unneeded import Unneeded
 from troth_client.transport.base import BlobKind
 from troth_client.transport.errors import BlobRefusedError
 
@@ -30,6 +31,7 @@ class KeptSets:
         self._folder = folder
         self._max_bytes = max_bytes
         self._wanted: frozenset[bytes] = frozenset()
+        self._unneeded: Unneeded[bytes] = Unneeded()
         self._sizes = {
             bytes.fromhex(path.name): path.stat().st_size
             for path in folder.iterdir()
@@ -41,12 +43,11 @@ class KeptSets:
         """How many bytes lie here."""
         return sum(self._sizes.values())
 
-    def want(self, roots: Collection[bytes]) -> None:
-        """Accept the sets with these roots from now on, and forget all others."""
+    def want(self, roots: Collection[bytes], slot: int) -> None:
+        """Accept the sets with these roots; forget what views have not named for long."""
         self._wanted = frozenset(roots)
-        for root in self._sizes.keys() - self._wanted:
-            del self._sizes[root]
-            self._path(root).unlink(missing_ok=True)
+        for root in self._unneeded.ripe(self._sizes.keys() - self._wanted, slot):
+            self._forget(root)
 
     def shown(self, root: bytes) -> bytes | None:
         """Return the set with this root, checked; None if there is none. Called in threads."""
@@ -82,17 +83,21 @@ class KeptSets:
         self._sizes[root] = len(data)
 
     def _make_room(self, num_bytes: int) -> None:
-        """Forget larger sets that take more than an equal part of the room, the largest first.
+        """Forget sets that nobody wants, then larger ones that take more than an equal part.
 
-        So nobody's large sets keep the others' out.
+        The largest goes first. So nobody's large sets keep the others' out.
         """
         share = self._max_bytes // max(1, len(self._wanted))
         while self.num_bytes + num_bytes > self._max_bytes:
-            root, size = max(self._sizes.items(), key=lambda item: item[1], default=(b"", 0))
-            if size <= max(share, num_bytes):
+            unwanted = self._sizes.keys() - self._wanted
+            root = max(unwanted or self._sizes, key=self._sizes.__getitem__, default=b"")
+            if not unwanted and self._sizes.get(root, 0) <= max(share, num_bytes):
                 return
-            del self._sizes[root]
-            self._path(root).unlink(missing_ok=True)
+            self._forget(root)
+
+    def _forget(self, root: bytes) -> None:
+        del self._sizes[root]
+        self._path(root).unlink(missing_ok=True)
 
     def _path(self, root: bytes) -> Path:
         return self._folder / root.hex()

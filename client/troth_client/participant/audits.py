@@ -15,11 +15,11 @@ from typing import NoReturn
 from troth_client.audit.duty import owed
 from troth_client.audit.push_openings import push_openings, sets_to_push, want_openings
 from troth_client.audit.show_openings import rounds_to_open, show_openings
+from troth_client.audit.witness import recall
 from troth_client.audit_round import judge_as_witness, vote_as_juror
 from troth_client.member import Member
 from troth_client.network.named_tasks import NamedTasks, Work
 from troth_client.network.watch import RPC_FAILURES
-from troth_client.state.verdict_store import Duty
 from troth_coordinator.rules.audit_view import MAY_BE_SHOWN, JurorView, SeatFlag, SeatView
 from troth_coordinator.rules.audits import acting_seats, juror_duty, seat_duty
 from troth_coordinator.rules.view import NetworkView
@@ -78,7 +78,6 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
     for audit in sets_to_push(member.witness, view):
         push = partial(push_openings, member.witness, audit)
         yield _Matter(("push", audit.key, audit.openings_root), is_owed=True, work=push)
-    judged = audits.verdicts.duties()
     # By their ends: recomputations take turns, and the most urgent comes first.
     unheard = (audit for audit in audits.tracker.audits(view) if audit.stage in MAY_BE_SHOWN)
     for audit in sorted(unheard, key=lambda audit: audit.stage_end):
@@ -88,10 +87,7 @@ def _matters(member: Member, view: NetworkView, may_judge: bool) -> Iterator[_Ma
             ("juror", juror_duty, audit.jurors, vote_as_juror),
         ):
             is_juror = kind == "juror"
-            if (
-                not may_judge
-                and Duty(audit.round, audit.target, audit.kind, is_juror) not in judged
-            ):
+            if not may_judge and recall(member.witness, audit, is_juror=is_juror) is None:
                 continue
             act = owed(member.witness, view, audit, duty)
             if act is not None or _is_waiting(member, places):

@@ -1,7 +1,7 @@
 """Housekeeping: send the transitions that anyone may send, make checkpoints, drop old files.
 
 Owns: transitions, seeds and steps of audits, sent in turns (`turns.py`); the start of a checkpoint;
-and the removal of opening sets and verdicts of settled audits.
+and the removal of opening sets and verdicts of settled audits (`state/unneeded.py` says when).
 Never: treats a lost race as an error, or lets a send that hangs delay another.
 Next: `steps/transitions.py`, `audit/transitions.py`, `checkpoints.py`.
 """
@@ -167,13 +167,17 @@ async def _try_transition(chain: RunChain, view: NetworkView, due: list[Instruct
 
 
 def tidy(audits: AuditState, view: NetworkView) -> None:
-    """Forget the opening sets and verdicts that open audits no longer ask for."""
-    for round_, target in audits.openings.held:
-        if audits.tracker.is_done(round_, target, view):
-            audits.openings.settle(round_, target)
-    for duty in audits.verdicts.duties():
-        if duty.round + view.run.params.ring < view.run.round and _is_over(audits, duty):
-            audits.verdicts.drop(duty)
+    """Forget the opening sets and verdicts that open audits no longer ask for, at many views."""
+    sets = [held for held in audits.openings.held if audits.tracker.is_done(*held, view)]
+    for round_, target in audits.idle_sets.ripe(sets, view.slot):
+        audits.openings.settle(round_, target)
+    over = [
+        duty
+        for duty in audits.verdicts.duties()
+        if duty.round + view.run.params.ring < view.run.round and _is_over(audits, duty)
+    ]
+    for duty in audits.idle_duties.ripe(over, view.slot):
+        audits.verdicts.drop(duty)
 
 
 def _is_over(audits: AuditState, duty: Duty) -> bool:

@@ -21,7 +21,7 @@ from troth_coordinator.rules.view import NetworkView, RoundView, RunView, SeedSt
 
 REREAD_SLOTS = 16
 """The chain is asked again after this many slots if the RPC node that answered lagged behind the
-one that showed the run."""
+one that showed the run, or listed too few audits."""
 RELIST_SLOTS = 1_500
 """All audits are listed again after this many slots, whatever the counts say."""
 FORK_SLOTS = 64
@@ -167,7 +167,7 @@ class AuditTracker:
         return frozenset(round_ for round_, _target, _kind in self._audits)
 
     async def _read(self, view: NetworkView) -> tuple[RunView, bool]:
-        """Read the rounds and audits that may have changed, with Run. False: an RPC node lags.
+        """Read the rounds and audits that may have changed, with Run. False: it is not all.
 
         An audit that has settled stays open for cases, hundreds of them in a long run. It changes
         only with the bonds, or once its time is over; so these are listed only then, and whenever
@@ -181,19 +181,24 @@ class AuditTracker:
             run, rounds, audits = await self._chain.read_audited(self._at.run, unread, unsure)
         else:
             run, rounds, audits = view.run, [], []
-        found = {key: audit for key, audit in self._audits.items() if key not in unsure}
-        found |= {audit.key: audit for audit in audits if audit is not None}
+        shown = {audit.key: audit for audit in audits if audit is not None}
+        found = {key: audit for key, audit in self._audits.items() if key not in unsure} | shown
+        is_short = False
         if not run.num_audits:
             found = {}
         elif self._must_list(run, found, view.slot):
-            listed = await self._chain.find_audits(self._at.run)
-            found, self._next_list = {one.key: one for one in listed}, view.slot + RELIST_SLOTS
+            listed = {one.key: one for one in await self._chain.find_audits(self._at.run)}
+            # A list shorter than the run says is a bad answer: it closes no audit.
+            is_short = len(listed) < run.num_audits
+            found = (found if is_short else shown) | listed
+            if not is_short:
+                self._next_list = view.slot + RELIST_SLOTS
         self._bonds = run.total_bonds
         self._report(found)
         read = {round_.round: round_ for round_ in rounds if round_ is not None}
         self._take_rounds(held | read, view)
         is_behind = run.event_sequence < view.run.event_sequence
-        return run, len(read) == len(unread) and not is_behind
+        return run, len(read) == len(unread) and not (is_behind or is_short)
 
     def _held(self, view: NetworkView) -> dict[int, RoundView]:
         """Return the rounds of the ring that need not be read: settled ones, and the view's."""

@@ -214,11 +214,6 @@ class OpeningsStore:
         if root is not None:
             self._path(round_, index, root).unlink(missing_ok=True)
 
-    def rewind(self, round_: int) -> None:
-        """Forget the sets of this round and later ones: a fork took their seeds back."""
-        for held in [key for key in list(self._roots) if key[0] >= round_]:
-            self.settle(*held)
-
     def keep(self, sampled: Sampled, root: Digest, data: bytes, *, durable: bool) -> None:
         """Keep bytes as the set of an audit, under their root. Raises DiskFullError."""
         if self._roots.get((sampled.round, sampled.index)) != root:

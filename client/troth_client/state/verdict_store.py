@@ -2,6 +2,7 @@
 
 Owns: one sealed file per (round, target, kind) and stage of judging, the salts, and that the first
 judgement counts. Never: sends, or changes an entry: a hash that may be on chain must be revealed.
+After a fork that drew another seed, a judgement of other evidence takes the place of the entry.
 Next: `audit/judgement.py`, which makes the verdicts.
 """
 
@@ -96,7 +97,7 @@ class VerdictStore:
         }
 
     def seal_verdict(self, statement: Statement, sketch: Sketch) -> KeptStatement:
-        """Store the verdict of a seat and return the entry that counts: the first one stored.
+        """Store the verdict of a seat and return the entry that counts: the first of its evidence.
 
         When it returns, the entry is on the disk and its commit may be sent. Raises DiskFullError.
         """
@@ -135,7 +136,7 @@ class VerdictStore:
 
     def _seal(self, entry: KeptStatement) -> KeptStatement:
         known = self.find(entry.duty)
-        if known is not None:
+        if known is not None and known.evidence == entry.evidence:
             return known
         path, record = self._folder / entry.duty.file_name, _to_record(entry)
         self._room.write(lambda: write_record(path, record, self._durable, is_secret=True))

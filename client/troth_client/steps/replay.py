@@ -177,8 +177,6 @@ class Replay:
             ) from error
         state.store.drop_after(round_)
         state.archive.rewind(round_)
-        if is_undone:
-            self.audits.openings.rewind(round_)
 
     def _report(self, first: int, target: int, pace: Pace) -> None:
         round_ = self.state.replica.round

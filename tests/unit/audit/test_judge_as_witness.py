@@ -11,6 +11,7 @@ from support.audit_driver import (
     SKETCH,
     AuditDriver,
     Holders,
+    settle,
     view_at,
 )
 from support.seated import EARLY, END, LATE, SEATS, WITNESS, begin, ready, shown
@@ -19,6 +20,7 @@ from support.views import RUN_ADDRESS
 from troth_attestation.sketch import sketch_hash
 from troth_attestation.verdict import Reason, Statement, Verdict, VerdictKind
 from troth_client.audit.witness import recall
+from troth_client.participant.restarting import tell_pending
 from troth_client.state.audit_tracker import PATIENCE_SLOTS
 from troth_coordinator.chain.errors import InsufficientFundsError
 from troth_coordinator.rules.audit_view import AuditStage, SeatFlag
@@ -102,6 +104,19 @@ async def test_a_restart_while_others_commit_waits_for_the_reveal(driver):
     assert driver.node.sent == []
     assert not task.done()
     await see(driver, END + 1)
+    assert statement.salt in driver.last_data()
+
+
+async def test_a_restart_beside_a_node_that_lags_keeps_what_was_committed_to(driver):
+    """It shows the audit before its root was posted; hiding a commit is the dearest fault."""
+    statement = seal(driver)
+    await driver.restart()
+    driver.start(tell_pending(driver.witness))
+    await settle()
+    await driver.look(view_at(EARLY), shown(AuditStage.OPENINGS, openings_root=bytes(32)))
+    assert driver.node.sent == []
+    revealing = shown(AuditStage.REVEAL, SeatFlag.COMMITTED, stage_end=END + 9)
+    await driver.look(view_at(END + 1, sequence=2), revealing)
     assert statement.salt in driver.last_data()
 
 

@@ -77,7 +77,7 @@ def test_a_u_that_was_not_signed_is_not_opened(tmp_path):
     assert files(tmp_path) == []
 
 
-def test_settled_audits_and_undone_rounds_are_forgotten(tmp_path):
+def test_settled_audits_are_forgotten_and_no_others(tmp_path):
     store = OpeningsStore(tmp_path)
     every = [opened.opened(round_, index) for round_, index in ((8, 1), (9, 1), (9, 2), (10, 1))]
     for one in every:
@@ -85,11 +85,8 @@ def test_settled_audits_and_undone_rounds_are_forgotten(tmp_path):
     store.settle(9, 2)
     store.settle(9, 2)
     assert store.find(9, 1) == every[1].root
-    store.rewind(9)
-    for key in ((9, 1), (9, 2), (10, 1)):
-        assert store.find(*key) is None, f"round and target {key}"
-    assert store.find(8, 1) == every[0].root
-    assert len(files(tmp_path)) == 1
+    assert store.find(9, 2) is None
+    assert len(files(tmp_path)) == 3
 
 
 async def test_a_full_disk_costs_a_trainer_its_set_but_a_seat_nothing(tmp_path, monkeypatch):

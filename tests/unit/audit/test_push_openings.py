@@ -16,6 +16,7 @@ from support.views import network
 
 from troth_attestation.header import header_hash
 from troth_client.audit.push_openings import (
+    MAX_PAUSE_SLOTS,
     NUM_SPARES,
     PASS_ON_SLOTS,
     push_openings,
@@ -100,6 +101,16 @@ async def test_a_hub_is_offered_the_set_once_and_again_where_it_refused(target):
     assert {"hub-1", "hub-2"} < set(target.holders.offers[0])
     await target.see(people(AT + 2, 2), OPEN)
     assert target.holders.offers[1:] == [["hub-2"]]
+
+
+async def test_a_hub_that_took_a_set_is_offered_it_again_and_that_is_no_news(target):
+    """It may have lost its folder; a hub that has the set answers without asking for its bytes."""
+    target.submissions.relays = ("hub-1",)
+    await pushing(target)
+    for slot in range(AT + 1, AT + 2 * MAX_PAUSE_SLOTS + 1):
+        await target.see(people(slot, slot), OPEN)
+    assert target.holders.offers[1:] == [["hub-1"], ["hub-1"]]
+    assert len(target.named("openings_pushed")) == 1
 
 
 async def test_nobody_is_offered_a_set_twice_that_it_has_taken(target):

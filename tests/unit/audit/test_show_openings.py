@@ -24,6 +24,7 @@ from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.audit_tracker import FORK_SLOTS
+from troth_client.steps.await_close import closure_of
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
@@ -60,6 +61,16 @@ async def test_nothing_is_posted_twice_once_the_chain_shows_the_root(driver):
     await look(driver)
     driver.node.audits = [audit_view(openings_root=AUDIT.root)]
     await look(driver, slot=FROZEN_AT + 2, sequence=2)
+    assert len(driver.node.sent) == 1
+
+
+async def test_a_posted_set_that_is_lost_is_made_again_and_not_posted_again(driver):
+    """A restored disk lacks it, and a jury may ask for it long after the time to post is over."""
+    await look(driver)
+    driver.audits.openings.settle(ROUND, INDEX)
+    driver.node.audits = [audit_view(openings_root=AUDIT.root)]
+    await look(driver, slot=FROZEN_AT + PARAMS.openings_slots + 1, sequence=2)
+    assert driver.audits.openings.shown(AUDIT.root) == AUDIT.data
     assert len(driver.node.sent) == 1
 
 
@@ -122,6 +133,17 @@ async def test_a_fork_that_takes_the_post_back_gets_it_again(driver):
     await look(driver, slot=FROZEN_AT + 3, sequence=3)
     assert len(driver.node.sent) == 2
     assert posted_root(driver) == AUDIT.root
+
+
+async def test_a_view_that_steps_back_over_the_round_takes_no_set_that_was_posted(driver):
+    """A single RPC node that lags shows it open again; the set is asked for on the true fork."""
+    await look(driver)
+    replica, residual = driver.state.replica, driver.state.residual
+    replica.applied = lambda: [closure_of(closed_round())]
+    replica.rewind = residual.rewind = lambda _round: None
+    await driver.member.replay.follow_corrections(view_at(round_=ROUND, sequence=2))
+    assert len(driver.named("round_corrected")) == 1
+    assert driver.audits.openings.shown(AUDIT.root) == AUDIT.data
 
 
 async def test_u_is_kept_until_the_seed_is_final_and_then_released(driver):

@@ -86,6 +86,24 @@ async def test_what_happens_to_a_settled_audit_is_seen_at_once(driver, tracker, 
     }
 
 
+async def test_a_list_that_is_too_short_closes_no_audit_and_is_asked_for_again(driver, tracker):
+    """An RPC node whose index of accounts is not whole lists fewer than the run counts."""
+    settled = audit_view(AuditStage.SETTLED, target=1, stage_end=10**6)
+    driver.node.audits = [audit_view(), settled]
+    await tracker.refresh(view_at())
+    whole = driver.node.find_audits
+
+    async def short(run):
+        return [audit for audit in await whole(run) if audit.target != 1]
+
+    driver.node.find_audits = short
+    late = FROZEN_AT + 2 + RELIST_SLOTS
+    for slot in range(late, late + REREAD_SLOTS + 1):
+        await tracker.refresh(view_at(slot))
+    assert tracker.find(ROUND, 1) is not None
+    assert driver.node.num_reads == 3, "the first, the short one, and again after a while"
+
+
 async def test_when_a_case_ends_all_audits_are_listed(driver, tracker):
     """Another may have opened at once, with the same bond."""
     driver.node.audits = [

@@ -19,6 +19,8 @@ from troth_client.participant.housekeeping import SEED_HISTORY_SLOTS, keep_house
 from troth_client.participant.staying import is_needed
 from troth_client.participant.turns import is_our_turn
 from troth_client.runtime.base import end
+from troth_client.state.audit_tracker import RELIST_SLOTS
+from troth_client.state.unneeded import NUM_VIEWS
 from troth_client.state.verdict_store import Duty
 from troth_coordinator.chain.errors import (
     MissingSignerError,
@@ -320,7 +322,46 @@ async def test_a_cleared_trainer_serves_its_openings_while_anybody_may_contest_t
     driver.node.audits = []
     await driver.look(view_at(6_200, sequence=6))
     assert not await is_needed(driver.member, view_at(6_200, sequence=7))
+    for slot in range(6_200, 6_200 + NUM_VIEWS):
+        assert held.shown(AUDIT.root) is not None
+        await driver.look(view_at(slot + 1, sequence=7))
     assert held.held == []
+
+
+async def test_a_list_that_is_too_short_costs_no_opening_set(driver):
+    """It was removed for good at one such list, and a jury that is served nothing fines."""
+    driver.node.rounds = {ROUND: closed_round()}
+    driver.audits.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    audit = audit_view(AuditStage.SETTLED, openings_root=AUDIT.root, stage_end=10**6)
+    await driver.see(view_at(), audit)
+    whole = driver.node.find_audits
+
+    async def short(_run):
+        return []
+
+    driver.node.find_audits = short
+    late = FROZEN_AT + 2 + RELIST_SLOTS
+    for slot in range(late, late + 2 * NUM_VIEWS):
+        view = view_at(slot, sequence=2)
+        await driver.see(view)
+        tidy(driver.audits, view)
+    driver.node.find_audits = whole
+    await driver.see(view_at(late + 200, sequence=3))
+    assert driver.tracker.find(ROUND, INDEX) is not None
+    assert driver.audits.openings.shown(AUDIT.root) == AUDIT.data
+
+
+async def test_an_audit_that_one_answer_hides_costs_neither_set_nor_verdict(driver):
+    """No view alone removes what we owe."""
+    driver.node.rounds = {ROUND: closed_round()}
+    driver.audits.openings.make(AUDIT.sampled, AUDIT.after, AUDIT.before)
+    duty = seal(driver)
+    for sequence in range(2):
+        view = view_at(10**5 + sequence, sequence, round_=ROUND + PARAMS.ring + 1, num_audits=0)
+        await driver.see(view)
+        tidy(driver.audits, view)
+    assert driver.audits.openings.shown(AUDIT.root) == AUDIT.data
+    assert driver.audits.verdicts.duties() == [duty]
 
 
 def seal(driver):
@@ -329,12 +370,17 @@ def seal(driver):
     return Duty(ROUND, 2, 0)
 
 
+async def tidy_long(driver, view):
+    for slot in range(view.slot, view.slot + NUM_VIEWS + 1):
+        await driver.tracker.refresh(replace(view, slot=slot))
+        tidy(driver.audits, replace(view, slot=slot))
+
+
 async def test_a_verdict_is_kept_while_its_round_may_be_asked_for(driver):
     duty = seal(driver)
     for round_, is_kept in ((ROUND + PARAMS.ring, True), (ROUND + PARAMS.ring + 1, False)):
         view = view_at(round_=round_)
-        await driver.tracker.refresh(view)
-        tidy(driver.audits, view)
+        await tidy_long(driver, view)
         assert (duty in driver.audits.verdicts.duties()) is is_kept, f"round {round_}"
 
 
@@ -343,6 +389,5 @@ async def test_a_verdict_of_an_open_audit_is_kept_however_old(driver, stage, is_
     duty = seal(driver)
     driver.node.audits = [audit_view(AuditStage[stage], target=2)]
     view = view_at(round_=ROUND + PARAMS.ring + 1)
-    await driver.tracker.refresh(view)
-    tidy(driver.audits, view)
+    await tidy_long(driver, view)
     assert (duty in driver.audits.verdicts.duties()) is is_kept

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +50,15 @@ def test_the_first_judgement_counts_even_if_a_second_one_differs(reopen):
     other = tuple(value + 1 for value in SKETCH)
     changed = Statement(RUN, 12, 3, 5, VerdictKind.MISMATCH, b"e" * 32, sketch_hash(other))
     assert reopen().seal_verdict(changed, other) == first
+
+
+def test_a_judgement_of_other_evidence_takes_the_place_of_the_first(reopen):
+    """A fork drew another seed, and the commit was on the fork that lost."""
+    reopen().seal_verdict(STATEMENT, SKETCH)
+    other = replace(STATEMENT, evidence=b"f" * 32)
+    second = reopen().seal_verdict(other, SKETCH)
+    assert second.evidence == other.evidence
+    assert reopen().find(SEAT) == second
 
 
 def test_a_seat_and_a_juror_of_the_same_work_are_two_entries(reopen):
