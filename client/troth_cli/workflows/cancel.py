@@ -47,7 +47,9 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
             step += f" Where all clients have stopped for good, {_repeat(view)}."
         raise _not_in_vain(at, "a run that waits for members", phase, step)
     is_authority = run.authority == key
-    if progress.can_begin(view) and not progress.is_in_vain(view, is_authority):
+    if progress.can_begin(view, by_authority=is_authority) and not progress.is_in_vain(
+        view, is_authority
+    ):
         found = f"{progress.num_pending(view)} members, enough to begin"
         step = (
             "Let it begin."
