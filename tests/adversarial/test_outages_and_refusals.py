@@ -1,7 +1,7 @@
 """The price of an honest crash and of refusing an audit, against the program alone."""
 
 from support.fields import assert_fields, assert_records
-from support.program.audits import MISMATCH, OK, UNAVAILABLE
+from support.program.audits import MISMATCH, OK, UNAVAILABLE, AuditDriver
 from support.program.cases import FEE, STAKE, CaseDriver
 from support.program.losses import REWARD, commit_all, penalties, seats_of, wealth
 from support.program.refusals import LONG, TARGET, chosen_round, members, next_round, silent_refusal

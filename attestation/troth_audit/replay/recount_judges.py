@@ -159,10 +159,10 @@ def penalise_seat(
     books: Books,
     audit: AuditBook,
     place: int,
-    why: tuple[SeatFault, int, int],
+    why: tuple[SeatFault, int],
     acquittal: int = 0,
 ) -> Generator[Expected, Event, int]:
-    """Penalise a seat once. `why` is its fault, the end of its commits, and the moment."""
+    """Penalise a seat once. `why` is its fault, and the end of its commits."""
     seat = audit.seats[place]
     if seat.is_faulty:
         return acquittal
@@ -175,15 +175,15 @@ def penalise_judge(
     books: Books,
     audit: AuditBook,
     index: int,
-    why: tuple[SeatFault, int, int],
+    why: tuple[SeatFault, int],
     acquittal: int = 0,
 ) -> Generator[Expected, Event, int]:
     """Penalise a seat or a juror that failed; one outage is one fine."""
-    fault, ended, clock = why
+    fault, ended = why
     entry = books.entry(index)
     counts = is_second = False
     if fault == SeatFault.NO_COMMIT:
-        counts = standing.miss(books, entry, ended, clock)
+        counts = standing.miss(entry, ended)
         if not counts:
             return acquittal
     elif fault == SeatFault.NO_REVEAL:

@@ -141,8 +141,7 @@ def outage(given: Given) -> Any:
         if len(step) == 1:
             presence = rules_outage.act(presence, step[0], given["shortest"])
         else:
-            ended, now = step
-            presence, is_fined = rules_outage.miss(presence, ended, now, given["shortest"])
+            presence, is_fined = rules_outage.miss(presence, step[0])
             fined.append(is_fined)
     return fined
 

@@ -107,7 +107,7 @@ impl AuditContext<'_, '_> {
         let (mut counts, mut is_second) = (false, false);
         match fault {
             SeatFault::NoCommit => {
-                counts = entry.miss(ended, self.clock, &run.params);
+                counts = entry.miss(ended);
                 if !counts {
                     return Ok(());
                 }
