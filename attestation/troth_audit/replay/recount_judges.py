@@ -190,7 +190,7 @@ def penalise_judge(
         hidden = hidden_verdict(audit.round, entry.past.reveal_fault_round)
         counts, is_second = hidden != Hidden.AGAIN, hidden == Hidden.SECOND
         if counts:
-            entry.past.reveal_fault_round = books.round
+            entry.past.reveal_fault_round = books.newest_round
     prices = money.prices(books, audit.reward_price)
     intent = slashing.seat(fault, money.funds(entry), prices, is_second=is_second)
     left = yield from penalise(books, audit, index, intent, acquittal)
@@ -207,15 +207,15 @@ def no_openings(books: Books, audit: AuditBook, slot: int) -> Generator[Expected
     reward = take_back_reward(books, audit)
     if audit.has(AuditFlag.REQUESTED):
         return reward
-    entry, now = books.entry(audit.target), books.round
-    total = entry.past.included_total
-    entry.past.refusals, is_step = add_refusal(entry.past.refusals, audit.round, now, total)
+    entry = books.entry(audit.target)
+    known, total = entry.past.refusals, entry.past.included_total
+    entry.past.refusals, is_step = add_refusal(known, audit.round, books.newest_round, total)
     refusals = entry.past.refusals
     price = audit.openings_price
     intent = slashing.no_openings(money.funds(entry), price, refusals.doublings)
     yield from penalise(books, audit, audit.target, intent)
     if is_step and refusals.step == LAST_STEP:
-        standing.jail(books, entry, now)
+        standing.jail(books, entry, books.round)
     if is_step and entry.is_present:
         returned = money.return_withheld(books, entry)
         standing.begin_probation(entry)
