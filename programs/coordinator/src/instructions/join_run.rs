@@ -203,7 +203,7 @@ impl<'info> JoinRun<'info> {
         if previous.index == index {
             previous.index = NO_INDEX;
         }
-        previous.record = entry.take_record();
+            previous.record = entry.take_record();
         previous.save(account)?;
         if is_remembered {
             let event = self.told(&run, entry.owner, index, &previous.record, slot);
@@ -300,7 +300,9 @@ impl<'info> JoinRun<'info> {
 fn check_free(run: &Run, roster: &Roster, index: u16, slot: u64) -> Result<()> {
     let (params, clock) = (&run.params, run.clock(slot));
     let free = |entry: &Entry| {
-        entry.is_free(run.round, params.ring) && entry.has_vested(clock, params.vesting_slots)
+        entry.is_free(run.round, params.ring)
+            && entry.is_past_juries(run, slot)
+            && entry.has_vested(clock, params.vesting_slots)
     };
     if free(roster.entry(index)?) {
         return Ok(());
