@@ -27,6 +27,7 @@ from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
 from troth_coordinator.rules.audits import JURY_SEATS
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NO_INDEX, NONE, ZERO_DIGEST
+from troth_coordinator.rules.seeds import jury_seed_slot
 from troth_coordinator.rules.view import Status
 
 JURY_COMMITS = 3
@@ -49,11 +50,10 @@ def opened(books: Books, event: of_audits.CaseOpened) -> Script:
     round_ = books.round_of(event.round, Rule.CASE)
     _require_claim(books, round_, event)
     challenger = bytes(event.challenger)
-    seed_slot = event.slot + books.params.seed_delay_slots
     fields = {
         "challenger_index": _index_of(books, challenger),
         "bond": books.params.bond_lamports,
-        "case_seed_slot": seed_slot,
+        "case_seed_slot": jury_seed_slot(books.params, event.slot),
     }
     yield Expected(of_audits.CaseOpened, Rule.CASE, fields)
     key = event.round, event.target, event.audit_kind
@@ -107,7 +107,7 @@ def retargeted(books: Books, event: of_audits.CaseSeedRetargeted) -> Script:
     if audit.has(AuditFlag.RETARGETED):
         raise MisfitError(Rule.JURY, "CaseSeedLost", event.name)
     audit.flags |= AuditFlag.RETARGETED
-    audit.case_seed_slot = event.slot + books.params.seed_delay_slots
+    audit.case_seed_slot = jury_seed_slot(books.params, event.slot)
     fields = {"case_seed_slot": audit.case_seed_slot}
     yield Expected(of_audits.CaseSeedRetargeted, Rule.JURY, fields)
 

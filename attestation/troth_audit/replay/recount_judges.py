@@ -26,6 +26,7 @@ from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.outage import Hidden, hidden_verdict
 from troth_coordinator.rules.refusal import LAST_STEP, add_refusal
 from troth_coordinator.rules.reward import scaled_reward
+from troth_coordinator.rules.seeds import jury_seed_slot
 from troth_coordinator.rules.standing import add_strike, count_within
 from troth_coordinator.rules.view import Status
 
@@ -110,7 +111,7 @@ def accuse(books: Books, audit: AuditBook) -> None:
 def await_jury(books: Books, audit: AuditBook, slot: int) -> None:
     """Begin the wait for the seed of the jury."""
     audit.stage, audit.stage_end = AuditStage.ACCUSED, NONE
-    audit.case_seed_slot = slot + books.params.seed_delay_slots
+    audit.case_seed_slot = jury_seed_slot(books.params, slot)
 
 
 def slash(
