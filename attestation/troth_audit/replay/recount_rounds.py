@@ -21,6 +21,7 @@ from troth_coordinator.rules.membership import is_root_only, sets_of
 from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.reward import scaled_reward
+from troth_coordinator.rules.seeds import round_seed_slot
 from troth_coordinator.rules.standing import Duty, after_round
 from troth_coordinator.rules.view import RoundFlag, SeedStatus, Status
 
@@ -85,7 +86,7 @@ def closed(books: Books, event: of_rounds.RoundClosed) -> Script:
     round_ = books.round_of(event.round, Rule.CLOSE)
     is_void, is_forced = bool(event.flags & RoundFlag.VOID), round_.is_forced_void
     has_seed = not (is_void or round_.is_root_only)
-    seed_slot = event.slot + books.params.seed_delay_slots if has_seed else NONE
+    seed_slot = round_seed_slot(books.params, event.slot) if has_seed else NONE
     fields = {
         "members": round_.members,
         "trainers": round_.trainers,
