@@ -22,6 +22,7 @@
         ├── DifferentWeightsError     weights that do not have the root on chain
         ├── CaseError                 a case that cannot be opened or appealed
         ├── NotInVainError            a run that cannot be given up, or not yet
+        ├── CannotBeginError          a run that its authority cannot begin, or not yet
         ├── LedgerNotProvenError      a ledger that the chain hash on chain does not prove
         ├── JoinRefusedError          checks that speak against a deposit
         ├── TooLateError              joining ends before the weights can be here
@@ -137,6 +138,10 @@ class LedgerNotProvenError(CommandError):
 
 class NotInVainError(CommandError):
     """The run cannot be cancelled: it works, may still begin, or has not waited long enough."""
+
+
+class CannotBeginError(CommandError):
+    """The authority cannot begin the run: it does not wait, or too few have joined."""
 
 
 class NotJoinedError(CommandError):

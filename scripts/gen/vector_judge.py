@@ -328,6 +328,10 @@ def outage(s: Stream) -> Cases:
             steps.append([ended, now])
             out.append(_is_fined(actions, fined, (ended, now), shortest))
         yield {"shortest": shortest, "first": actions[0], "steps": steps}, out
+    crash = [[101, 135], [102, 135], [103, 135], [140], [103, 141]]
+    yield {"shortest": 150, "first": 100, "steps": crash}, [True, False, False, True]
+    longer = [[101, 135], [251], [140, 252], [250, 252], [252, 253]]
+    yield {"shortest": 150, "first": 100, "steps": longer}, [True, False, False, True]
 
 
 def hidden_verdict(s: Stream) -> Cases:
@@ -345,8 +349,7 @@ def _is_fined(actions: list[int], fined: set[int], when: tuple[int, int], shorte
     ended, now = when
     gaps = [(a, b) for a, b in pairwise(actions) if b - a > shortest]
     ended_gap = [(a, b) for a, b in gaps[-1:] if a < ended <= b]
-    running = [(actions[-1], now)] if now - actions[-1] > shortest else []
-    spans = running if actions[-1] < ended else ended_gap
+    spans = [(actions[-1], now)] if actions[-1] < ended else ended_gap
     if not spans:
         return True
     start = spans[0][0]

@@ -3,7 +3,7 @@
 import pytest
 from solders.instruction import Instruction
 from solders.system_program import TransferParams, transfer
-from support.program.audits import OK
+from support.program.audits import MISMATCH, OK
 from support.program.cases import PAYLOAD, CaseDriver
 from support.program.losses import assert_untouched, seats_of
 from support.program.rounds import SLOTS_LISTED
@@ -16,6 +16,10 @@ from troth_coordinator.rules.view import SeedStatus
 TARGET = 3
 SOME = {"p_base_ppm": 300_000, "p_new_ppm": 300_000}
 """Some are sampled, so that there is something to grind for."""
+
+GRID = {"seed_delay_slots": 8, "attest_slots": 120, "verdict_reveal_slots": 400}
+GRID |= {"vesting_slots": 9_000, "unbond_slots": 9_000}
+"""The delay of a public run: seeds lie on a grid of 60 slots for rounds, of 100 for juries."""
 
 LACKS_LAMPORTS = "Custom(1)"
 """The system program's refusal of a transfer."""
@@ -135,3 +139,79 @@ def test_who_censors_a_seed_gains_one_round_and_pays_with_the_next(is_lost: bool
     sampled = driver.draw(1).event("SeedFrozen").sampled
     assert (sampled == 0xFFF) == is_lost, "twice one half is everybody"
     assert_untouched(driver)
+
+
+def on_grid(slot: int, step: int) -> int:
+    """The first slot of the grid at least eight slots later, by hand."""
+    return next(one for one in range(slot + 8, slot + 8 + step) if one % step == 0)
+
+
+def seed_of_late_close(hold: int) -> tuple[int, int]:
+    """The slot of a close that three members held back for so long, and that of its seed."""
+    driver = CaseDriver(12, **GRID)
+    driver.start()
+    driver.commit_all()
+    for index in range(9):
+        driver.attest(index)
+    driver.chain.advance(hold)
+    assert driver.refused(driver.close_instruction(), driver.cranker) == "PhaseNotOver"
+    for index in range(9, 12):
+        driver.attest(index)
+    closed_in = driver.slot
+    driver.close()
+    return closed_in, driver.round(0).seed_slot
+
+
+def test_who_holds_attestations_back_does_not_choose_the_leader_of_the_seed() -> None:
+    """A quarter attests when a friendly leader's slot follows, at no cost, all through Attest.
+
+    All closes between two slots of a grid have the same seed slot, so that there are three leaders
+    to choose from and not thirty. Threat T28.
+    """
+    found = [seed_of_late_close(hold) for hold in (1, 20, 60, 100)]
+    assert [seed for _, seed in found] == [on_grid(closed_in, 60) for closed_in, _ in found]
+    assert len({seed for _, seed in found}) <= 3
+
+
+def seed_of_late_reveal(hold: int) -> tuple[int, int]:
+    """The slot in which the last seat lets its audit end, and that of the jury's seed."""
+    driver = CaseDriver.started(12, **GRID)
+    driver.post(0, TARGET)
+    driver.take_verdicts(0, TARGET, [MISMATCH, MISMATCH, OK])
+    driver.extend(0, TARGET)
+    audit = driver.of(0, TARGET)
+    shown = []
+    for seat in audit.judging[audit.first_acting :]:
+        commit, reveal = driver.commit_instructions(audit, seat.index, MISMATCH)
+        driver.send(commit, driver.sessions[seat.index])
+        shown.append((reveal, driver.sessions[seat.index]))
+    driver.send(*shown[0])
+    driver.chain.advance(hold)
+    assert driver.refused(driver.settle_instruction(0, TARGET), driver.cranker) == "WindowOpen"
+    driver.send(*shown[1])
+    ended_in = driver.slot
+    landed = driver.settle(0, TARGET)
+    assert "Penalised" not in landed.names(), "to wait costs nothing"
+    return ended_in, landed.event("AuditSettled").case_seed_slot
+
+
+def test_the_last_seat_to_reveal_does_not_choose_the_leader_of_the_jury() -> None:
+    """It reveals and settles when a friendly leader's slot follows, and is paid like the others.
+
+    There are five slots to choose from, and not one of each leader in the window. Threat T28.
+    """
+    found = [seed_of_late_reveal(hold) for hold in (1, 40, 80, 390)]
+    assert [seed for _, seed in found] == [on_grid(ended_in, 100) for ended_in, _ in found]
+    assert len({seed for _, seed in found}) < len(found)
+
+
+def test_the_opener_of_a_case_does_not_choose_the_leader_of_the_jury() -> None:
+    """A bonded case waits for a slot of the same grid. Threat T28."""
+    seeds = []
+    for wait in (0, 40):
+        driver = CaseDriver.started(12, **GRID)
+        driver.chain.advance(wait)
+        opened_in = driver.slot
+        driver.challenge(driver.outsider("challenger"), 0, TARGET, PAYLOAD)
+        seeds.append(driver.case(0, TARGET, PAYLOAD).case_seed_slot)
+        assert seeds[-1] == on_grid(opened_in, 100)

@@ -4,6 +4,7 @@ import pytest
 from support.fields import assert_fields
 from support.program.audits import MISMATCH, OK
 from support.program.cases import PAYLOAD, ROOT, STAKE, CaseDriver
+from support.program.joining import join, newcomer, terms
 from support.program.losses import penalties
 from support.program.rounds import SOL, key
 
@@ -67,6 +68,47 @@ def test_a_quarter_cannot_convict_those_who_took_their_stakes_home() -> None:
     assert outcomes <= {CaseOutcome.ACQUITTED, CaseOutcome.NOT_PROVEN}
     assert CaseOutcome.ACQUITTED in outcomes
     assert held(driver) == before == [STAKE] * len(HONEST)
+
+
+def quick_round(driver: CaseDriver) -> None:
+    """A round of the members without a slot between its steps."""
+    driver.commit_all()
+    driver.attest_all()
+    driver.close()
+
+
+def test_friends_at_the_indices_of_those_who_left_do_not_empty_the_jury() -> None:
+    """Nine of twelve leave in mid-run. The three that stay play a ring of rounds within seconds.
+
+    Between the accusation and the draw of its jury, their friends join at the indices of the nine.
+    A jury leaves those out who took over an index, so the three would be all of it. But an index is
+    not given away while its former holder may be a juror.
+    """
+    ring = 6
+    driver = CaseDriver(12, pool=0, ring=ring, max_rounds=40, **QUIET, **PATIENT)
+    driver.start()
+    driver.play(1)
+    round_ = driver.run.round
+    for index in HONEST:
+        driver.leave(index)
+    driver.play(1)
+    left = driver.entries[HONEST[0]].left_round
+    while driver.run.round < round_ + ring - 1:
+        driver.play(1)
+    driver.chain.advance(4)
+    victim, *others = HONEST
+    driver.challenge(driver.outsider("thief"), round_, victim, ROOT)
+    while driver.run.round < left + ring:
+        quick_round(driver)
+    for index in others:
+        friend = newcomer(driver, ("friend", index))
+        attempt = join(driver, friend, terms(index, session=key("friend", index).pubkey()))
+        assert driver.refused(attempt, friend) == "IndexTaken"
+    seated = driver.seat_jury(driver.case(round_, victim, ROOT))
+    assert len(seated.jurors) == 7 and not {juror.index for juror in seated.jurors} <= set(EVIL)
+    all_vote(driver, seated)
+    settled = driver.settle_case(seated).event("CaseSettled")
+    assert settled.outcome in {CaseOutcome.ACQUITTED, CaseOutcome.NOT_PROVEN}
 
 
 def test_a_quarter_cannot_convict_those_who_were_offline_for_two_rounds() -> None:

@@ -1,14 +1,16 @@
 """The price of an honest crash and of refusing an audit, against the program alone."""
 
 from support.fields import assert_fields, assert_records
-from support.program.audits import MISMATCH, OK, UNAVAILABLE
+from support.program.audits import MISMATCH, OK, UNAVAILABLE, AuditDriver
 from support.program.cases import FEE, STAKE, CaseDriver
 from support.program.losses import REWARD, commit_all, penalties, seats_of, wealth
 from support.program.refusals import LONG, TARGET, chosen_round, members, next_round, silent_refusal
 
 from troth_attestation.quorum import AuditOutcome, CaseOutcome
+from troth_coordinator.chain import instructions as life
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryFlag, Status
 
 FIRST_PRICE = 12 * REWARD
@@ -61,6 +63,100 @@ def test_a_crash_before_the_commit_is_one_fine_however_many_seats_it_held() -> N
     assert not bitmap.has(driver.open.eligible, witness), "not seated until it acts"
     driver.commit_all()
     assert not driver.entries[witness].flags & EntryFlag.SILENT
+
+
+PATIENT = {"commit_slots": 400, "vesting_slots": 9_000, "unbond_slots": 9_000}
+
+
+def crashed_just_before(driver: AuditDriver) -> tuple[int, list[int]]:
+    """A witness whose machine goes down thirty slots before three of its windows end."""
+    seats = {}
+    for target in range(6):
+        driver.post(0, target)
+        seats[target] = seats_of(driver.of(0, target))
+    witness = max(range(6), key=lambda one: sum(one in held for held in seats.values()))
+    targets = [target for target in range(6) if witness in seats[target]][:3]
+    end, reveals = driver.of(0, targets[0]).stage_end, []
+    for target in targets:
+        audit = driver.of(0, target)
+        for index in set(seats[target]) - {witness}:
+            commit, reveal = driver.commit_instructions(audit, index, OK)
+            driver.send(commit, driver.sessions[index])
+            reveals.append((reveal, driver.sessions[index]))
+    driver.chain.advance(end - 30 - driver.clock)
+    driver.commit(witness)
+    driver.run_to(end)
+    for reveal, session in reveals:
+        driver.send(reveal, session)
+    return witness, targets
+
+
+def test_a_crash_just_before_its_windows_end_is_one_fine_too() -> None:
+    """The three audits are settled within the shortest window after its last action.
+
+    Each of them used to be a fine and a step of its own, so that one crash of half a minute jailed.
+    Threat T47.
+    """
+    driver = AuditDriver.started(6, **PATIENT)
+    witness, targets = crashed_just_before(driver)
+    assert len(targets) == 3
+    fined = []
+    for target in targets:
+        driver.extend(0, target)
+        driver.take_verdicts(0, target, [OK, OK])
+        fined += [event.index for event in penalties(driver.settle(0, target))]
+    entry = driver.entries[witness]
+    assert driver.clock - entry.last_action < driver.params.verdict_commit_slots
+    assert fined == [witness]
+    assert_fields(entry, seat_faults=1, status=Status.ACTIVE)
+
+
+def pause(driver: AuditDriver) -> None:
+    """Pause the run between two rounds."""
+    driver.send(life.pause_run(driver.at, driver.authority.pubkey()), driver.authority)
+    driver.play(1)
+    assert driver.run.phase == Phase.PAUSED
+
+
+def test_a_refusal_decided_between_two_rounds_is_not_that_of_the_next_one() -> None:
+    """It is decided while no round is open. The next round opens later: to refuse there is a step.
+
+    Threat T36.
+    """
+    driver = AuditDriver.started(6, **PATIENT)
+    driver.open_audit(0, TARGET)
+    driver.run_to(driver.of(0, TARGET).stage_end)
+    pause(driver)
+    driver.settle(0, TARGET)
+    number = driver.run.round
+    assert_fields(driver.entries[TARGET], openings_step=1, openings_fault_round=number - 1)
+    driver.send(life.resume_run(driver.at, driver.authority.pubkey(), number), driver.authority)
+    driver.play(1)
+    driver.draw(number)
+    assert driver.entries[TARGET].probation_round == number
+    driver.open_audit(number, TARGET)
+    driver.run_to(driver.of(number, TARGET).stage_end)
+    driver.settle(number, TARGET)
+    assert_fields(driver.entries[TARGET], openings_step=2, openings_fault_round=number)
+
+
+def test_a_hidden_verdict_decided_between_two_rounds_is_not_that_of_the_next_one() -> None:
+    """Hidden again in the round that opens then, it is the second one. Threat T46."""
+    driver = AuditDriver.started(6, **PATIENT)
+    driver.post(0, TARGET)
+    audit = driver.of(0, TARGET)
+    hiding, *others = seats_of(audit)
+    commit_all(driver, audit, [OK] * 3)
+    for index in others:
+        _, reveal = driver.commit_instructions(audit, index, OK)
+        driver.send(reveal, driver.sessions[index])
+    driver.run_to(driver.of(0, TARGET).stage_end)
+    driver.extend(0, TARGET)
+    driver.take_verdicts(0, TARGET, [OK, OK])
+    pause(driver)
+    driver.settle(0, TARGET)
+    entry = driver.entries[hiding]
+    assert_fields(entry, seat_faults=1, reveal_fault_round=driver.run.round - 1)
 
 
 def test_a_crash_between_commit_and_reveal_costs_fees_and_no_stake() -> None:

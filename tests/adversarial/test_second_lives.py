@@ -6,9 +6,18 @@ it joins again.
 
 import pytest
 from support.fields import assert_fields
-from support.program.cases import CaseDriver
+from support.program.audits import MISMATCH
+from support.program.cases import PAYLOAD, CaseDriver
 from support.program.chain import Landed
-from support.program.joining import SLOW_ROUNDS, join, let_vest, newcomer, participant, terms
+from support.program.joining import (
+    SLOW_ROUNDS,
+    join,
+    let_vest,
+    newcomer,
+    outlast_juries,
+    participant,
+    terms,
+)
 from support.program.rounds import SOL, RoundDriver, key
 
 from troth_coordinator.chain import instructions as make
@@ -91,6 +100,7 @@ def test_a_record_survives_somebody_else_at_the_index() -> None:
     """
     driver = convicted()
     driver.play(RING)
+    outlast_juries(driver)
     friend, cheat = newcomer(driver), driver.owners[CHEAT]
     assert driver.refused(join(driver, friend, terms(CHEAT)), friend) == "AccountMissing"
     landed = driver.send(join(driver, friend, terms(CHEAT), cheat), friend)
@@ -101,6 +111,46 @@ def test_a_record_survives_somebody_else_at_the_index() -> None:
     landed = come_back(driver, CHEAT, PLACE)
     assert_fields(landed.event("RecordMoved"), index=PLACE, is_in_force=True, work_faults=1)
     assert driver.entries[PLACE].work_faults == 1
+
+
+def test_a_late_strike_at_an_old_index_does_not_overwrite_the_record() -> None:
+    """A cheat vouches for a malformed payload, leaves while the case is open, and comes back.
+
+    The case strikes its old index. Then it is convicted for work, leaves, and sends a friend to
+    either index: first to the new one, so that the conviction is in its account, then to the old
+    one, whose strike took the place of that conviction. Threat T94.
+    """
+    driver = CaseDriver.started(12, pool=0, **LONG)
+    maker = 5
+    driver.challenge(driver.outsider("somebody"), 0, maker, PAYLOAD)
+    seated = driver.seat_jury(driver.case(0, maker, PAYLOAD))
+    jurors = {juror.index for juror in seated.jurors}
+    old = next(index for index in range(12) if index not in jurors | {maker})
+    cheat = driver.owners[old]
+    driver.take_votes(seated, [MISMATCH] * len(jurors))
+    leave(driver, old)
+    driver.play(RING)
+    come_back(driver, old, PLACE)
+    driver.settle_case(seated, people=[maker])
+    assert driver.entries[old].strikes == 1 and driver.entries[PLACE].strikes == 0
+    driver.post_ready(PLACE)
+    driver.play(1)
+    driver.activate(PLACE)
+    driver.play(1)
+    round_ = driver.run.round
+    driver.play(1)
+    driver.draw(round_)
+    driver.convict(round_, PLACE)
+    leave(driver, PLACE)
+    driver.release(driver.case(round_, PLACE), people=[PLACE])
+    driver.play(RING)
+    outlast_juries(driver)
+    for index in (PLACE, old):
+        friend = newcomer(driver, ("friend", index))
+        there = terms(index, session=key("friend", index).pubkey())
+        landed = driver.send(join(driver, friend, there, cheat), friend)
+        assert ("RecordMoved" in landed.names()) is (index == PLACE)
+        assert_fields(participant(driver, cheat).record, work_faults=1, strikes=0)
 
 
 def test_jail_does_not_end_by_leaving() -> None:

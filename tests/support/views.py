@@ -203,6 +203,7 @@ RUN = RunView(
     convicted=(0, 0, 0, 0),
     lost_seeds=0,
     waiting_since=NONE,
+    expected_members=0,
     total_withheld=0,
     created=PARAMS,
 )

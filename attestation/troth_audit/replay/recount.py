@@ -256,6 +256,7 @@ def _take_in(books: Books, event: Event) -> None:
             members.phase_started(books, event)
         case of_life.ParticipantAdmitted():
             books.owner(bytes(event.owner))
+            books.expected_members += books.newest_round == NONE
         case of_life.SessionKeySet():
             books.entry(event.index).has_next_session = event.at_next_open
         case of_life.RunPaused():

@@ -253,7 +253,7 @@ def settled(books: Books, event: of_audits.AuditSettled) -> Script:
         audit.flags |= AuditFlag.UNAVAILABLE
     for place, fault in sorted(faults.items()):
         ended = audit.commit_ends[_group_of(place)]
-        yield from judges.penalise_seat(books, audit, place, (fault, ended, clock))
+        yield from judges.penalise_seat(books, audit, place, (fault, ended))
     yield from _end_test(books, audit, outcome, event.slot)
     paid_seats = sum(1 << audit.seats[place].index for place in paid)
     if audit.has(AuditFlag.REQUESTED):

@@ -27,6 +27,7 @@ from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
 from troth_coordinator.rules.audits import JURY_SEATS
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NO_INDEX, NONE, ZERO_DIGEST
+from troth_coordinator.rules.seeds import jury_seed_slot
 from troth_coordinator.rules.view import Status
 
 JURY_COMMITS = 3
@@ -49,11 +50,10 @@ def opened(books: Books, event: of_audits.CaseOpened) -> Script:
     round_ = books.round_of(event.round, Rule.CASE)
     _require_claim(books, round_, event)
     challenger = bytes(event.challenger)
-    seed_slot = event.slot + books.params.seed_delay_slots
     fields = {
         "challenger_index": _index_of(books, challenger),
         "bond": books.params.bond_lamports,
-        "case_seed_slot": seed_slot,
+        "case_seed_slot": jury_seed_slot(books.params, event.slot),
     }
     yield Expected(of_audits.CaseOpened, Rule.CASE, fields)
     key = event.round, event.target, event.audit_kind
@@ -107,7 +107,7 @@ def retargeted(books: Books, event: of_audits.CaseSeedRetargeted) -> Script:
     if audit.has(AuditFlag.RETARGETED):
         raise MisfitError(Rule.JURY, "CaseSeedLost", event.name)
     audit.flags |= AuditFlag.RETARGETED
-    audit.case_seed_slot = event.slot + books.params.seed_delay_slots
+    audit.case_seed_slot = jury_seed_slot(books.params, event.slot)
     fields = {"case_seed_slot": audit.case_seed_slot}
     yield Expected(of_audits.CaseSeedRetargeted, Rule.JURY, fields)
 
@@ -249,8 +249,8 @@ def settled(books: Books, event: of_audits.CaseSettled) -> Script:
     paid = yield from _pay_jurors(books, audit, outcome, paid_jurors, event.slot)
     paid_seats = _agreeing(audit, outcome)
     seats = yield from judges.pay(books, audit, paid_seats, 0, event.slot, uses_pool=True)
-    yield from _penalise_jurors(books, audit, clock)
-    yield from _penalise_contradicted(books, audit, outcome, clock)
+    yield from _penalise_jurors(books, audit)
+    yield from _penalise_contradicted(books, audit, outcome)
     is_acquitted = outcome == CaseOutcome.ACQUITTED
     test = judges.Test.PASSED if is_acquitted else judges.Test.FAILED
     yield from judges.end_test(books, audit, test, event.slot)
@@ -318,24 +318,21 @@ def _agreeing(audit: AuditBook, outcome: CaseOutcome) -> int:
     return bitmap.from_indices(said)
 
 
-def _penalise_jurors(books: Books, audit: AuditBook, clock: int) -> Script:
+def _penalise_jurors(books: Books, audit: AuditBook) -> Script:
     for juror in audit.jurors:
         if juror.kind is not None:
             continue
         fault = SeatFault.NO_REVEAL if juror.commit else SeatFault.NO_COMMIT
         juror.is_faulty = True
-        why = fault, audit.commit_ends[JURY_COMMITS], clock
+        why = fault, audit.commit_ends[JURY_COMMITS]
         yield from judges.penalise_judge(books, audit, juror.index, why)
 
 
-def _penalise_contradicted(
-    books: Books, audit: AuditBook, outcome: CaseOutcome, clock: int
-) -> Script:
+def _penalise_contradicted(books: Books, audit: AuditBook, outcome: CaseOutcome) -> Script:
     wrong = _CONTRADICTED.get(outcome)
     if wrong is None:
         return
     left: int = slashing.acquittal(money.prices(books, audit.reward_price))
     for place, seat in enumerate(audit.judging):
         if seat.kind == wrong[0]:
-            why = wrong[1], 0, clock
-            left = yield from judges.penalise_seat(books, audit, place, why, left)
+            left = yield from judges.penalise_seat(books, audit, place, (wrong[1], 0), left)

@@ -26,6 +26,7 @@ from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.outage import Hidden, hidden_verdict
 from troth_coordinator.rules.refusal import LAST_STEP, add_refusal
 from troth_coordinator.rules.reward import scaled_reward
+from troth_coordinator.rules.seeds import jury_seed_slot
 from troth_coordinator.rules.standing import add_strike, count_within
 from troth_coordinator.rules.view import Status
 
@@ -110,7 +111,7 @@ def accuse(books: Books, audit: AuditBook) -> None:
 def await_jury(books: Books, audit: AuditBook, slot: int) -> None:
     """Begin the wait for the seed of the jury."""
     audit.stage, audit.stage_end = AuditStage.ACCUSED, NONE
-    audit.case_seed_slot = slot + books.params.seed_delay_slots
+    audit.case_seed_slot = jury_seed_slot(books.params, slot)
 
 
 def slash(
@@ -159,10 +160,10 @@ def penalise_seat(
     books: Books,
     audit: AuditBook,
     place: int,
-    why: tuple[SeatFault, int, int],
+    why: tuple[SeatFault, int],
     acquittal: int = 0,
 ) -> Generator[Expected, Event, int]:
-    """Penalise a seat once. `why` is its fault, the end of its commits, and the moment."""
+    """Penalise a seat once. `why` is its fault, and the end of its commits."""
     seat = audit.seats[place]
     if seat.is_faulty:
         return acquittal
@@ -175,22 +176,22 @@ def penalise_judge(
     books: Books,
     audit: AuditBook,
     index: int,
-    why: tuple[SeatFault, int, int],
+    why: tuple[SeatFault, int],
     acquittal: int = 0,
 ) -> Generator[Expected, Event, int]:
     """Penalise a seat or a juror that failed; one outage is one fine."""
-    fault, ended, clock = why
+    fault, ended = why
     entry = books.entry(index)
     counts = is_second = False
     if fault == SeatFault.NO_COMMIT:
-        counts = standing.miss(books, entry, ended, clock)
+        counts = standing.miss(entry, ended)
         if not counts:
             return acquittal
     elif fault == SeatFault.NO_REVEAL:
         hidden = hidden_verdict(audit.round, entry.past.reveal_fault_round)
         counts, is_second = hidden != Hidden.AGAIN, hidden == Hidden.SECOND
         if counts:
-            entry.past.reveal_fault_round = books.round
+            entry.past.reveal_fault_round = books.newest_round
     prices = money.prices(books, audit.reward_price)
     intent = slashing.seat(fault, money.funds(entry), prices, is_second=is_second)
     left = yield from penalise(books, audit, index, intent, acquittal)
@@ -207,15 +208,15 @@ def no_openings(books: Books, audit: AuditBook, slot: int) -> Generator[Expected
     reward = take_back_reward(books, audit)
     if audit.has(AuditFlag.REQUESTED):
         return reward
-    entry, now = books.entry(audit.target), books.round
-    total = entry.past.included_total
-    entry.past.refusals, is_step = add_refusal(entry.past.refusals, audit.round, now, total)
+    entry = books.entry(audit.target)
+    known, total = entry.past.refusals, entry.past.included_total
+    entry.past.refusals, is_step = add_refusal(known, audit.round, books.newest_round, total)
     refusals = entry.past.refusals
     price = audit.openings_price
     intent = slashing.no_openings(money.funds(entry), price, refusals.doublings)
     yield from penalise(books, audit, audit.target, intent)
     if is_step and refusals.step == LAST_STEP:
-        standing.jail(books, entry, now)
+        standing.jail(books, entry, books.round)
     if is_step and entry.is_present:
         returned = money.return_withheld(books, entry)
         standing.begin_probation(entry)

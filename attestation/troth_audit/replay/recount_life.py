@@ -105,13 +105,18 @@ def _require_vacant(books: Books, event: of_life.ParticipantJoined) -> None:
         return
     money.release(books, before, event.slot)
     previous = books.owners.get(before.owner)
-    if previous is not None and previous.index == event.index:
+    is_last_life = previous is not None and previous.index == event.index
+    if previous is not None and is_last_life:
         previous.index = NO_INDEX
     owed = before.stake + before.claimable + before.buckets.unvested + before.withheld
     is_named = any(event.index in _named(audit) for audit in books.audits.values())
     if before.status not in _GONE or owed or is_named:
         raise MisfitError(Rule.VAULT, "an index that is free", f"index {event.index}")
-    if before.past.is_remembered(books.round):
+    duty_until = before.presence.last_action + jury_duty_slots(books.params)
+    is_juror = before.status == Status.LEFT and before.active_round != NONE
+    if is_juror and books.clock(event.slot) <= duty_until:
+        raise MisfitError(Rule.JURY, f"an owner without a jury after {duty_until}", "another one")
+    if is_last_life and before.past.is_remembered(books.round):
         raise MisfitError(Rule.PENALTY, "RecordMoved of the owner before", "none")
 
 
@@ -131,13 +136,13 @@ def take_record(entry: Entry) -> Record:
 def record_moved(books: Books, event: of_life.RecordMoved) -> Script:
     """Move the record of the former owner of an index to its account."""
     entry = books.entry(event.index)
+    owner = books.owner(entry.owner)
+    if owner.index != event.index:
+        raise MisfitError(Rule.PENALTY, "the record of its owner's last membership", "another one")
     money.release(books, entry, event.slot)
     past = take_record(entry)
     yield _record_moved(entry, past, is_in_force=False)
-    owner = books.owner(entry.owner)
-    owner.record = past
-    if owner.index == event.index:
-        owner.index = NO_INDEX
+    owner.record, owner.index = past, NO_INDEX
 
 
 def _record_moved(entry: Entry, past: Record, *, is_in_force: bool) -> Expected:
@@ -162,8 +167,8 @@ def rewards_moved(books: Books, event: of_life.RewardsMoved) -> Script:
     owner = books.owner(entry.owner)
     owner.claimable += entry.claimable
     entry.claimable = 0
-    if entry.past != Record():
-        # The record comes along, also where nothing of it is remembered.
+    if owner.index == event.index and entry.past != Record():
+        # The record of the last membership comes along, also where nothing of it is remembered.
         owner.record = replace(entry.past)
 
 

@@ -15,6 +15,7 @@ from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import NO_MISSES, Books, Entry
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
+from troth_coordinator.rules import turnout
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
@@ -63,6 +64,8 @@ def membership_changed(books: Books, event: of_rounds.MembershipChanged) -> Scri
     yield Expected(of_rounds.MembershipChanged, Rule.ROUND_SETS, fields, ways)
     for one, entry in books.members():
         entry.has_next_session = False
+        if (event.left & left | event.short & short) & one and entry.status == Status.ACTIVE:
+            books.expected_members = max(0, books.expected_members - 1)
         if event.left & left & one:
             standing.end_membership(entry, Status.LEFT, books.round)
         elif event.short & short & one:
@@ -111,7 +114,8 @@ def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> Script:
     """Make the ready active if they suffice, the absent inactive."""
     found = attendance(books)
     pending, ready_ = found.pending, found.ready
-    suffices = count(ready_) >= books.params.min_members and bool(ready_ & found.trainers)
+    least = turnout.least_to_begin(books.params.min_members, books.expected_members)
+    suffices = count(ready_) >= least and bool(ready_ & found.trainers)
     fields = {
         "round": books.round,
         "ready": ready_ if suffices else 0,
@@ -154,6 +158,10 @@ def activate(entry: Entry, round_: int) -> None:
 def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
     """Between stretches of rounds nobody is active."""
     is_after_warmup = books.phase == Phase.WARMUP
+    if event.phase == Phase.WARMUP:
+        begun = count(attendance(books).pending)
+        is_half = turnout.is_half(begun, books.expected_members)
+        books.expected_members *= is_half  # with fewer the authority has begun
     if event.phase == Phase.HALTED:
         books.base_round = NONE
         if books.void_streak < VOID_ROUNDS_TO_HALT:

@@ -19,6 +19,7 @@ from troth_audit.replay.recount_state import Books
 from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules import turnout
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
@@ -113,6 +114,7 @@ class Phases:
             "phase_end_slot": self.end,
             "quorum_slot": self.quorum,
             "waiting_since": self.waiting_since,
+            "expected_members": self.books.expected_members,
             "pause_used_slots": self.pause_used,
             "finished_slot": self.finished,
         }
@@ -282,18 +284,22 @@ class Phases:
         return (Phase.WAITING_FOR_MEMBERS,) if is_rest_over else ()
 
     def _must_halt(self) -> bool:
-        """Whether too many rounds were void, or nobody is left to vote in the next one."""
+        """Whether too many rounds were void, or nobody or a minority is left to vote."""
         books = self.books
         if books.void_streak >= VOID_ROUNDS_TO_HALT:
             return True
         keeps_going = is_last_step(books)
         sets = sets_of(books.entries, books.round, books.params, keeps_going=keeps_going)
-        return not sets.trainers
+        is_half = turnout.is_half(count(sets.members), books.expected_members)
+        return not sets.trainers or not is_half
 
     def _after_waiting(self, slot: int) -> tuple[Phase, ...]:
         books, params, found = self.books, self.books.params, attendance(self.books)
         least, is_over = params.min_members, books.round >= params.max_rounds
-        can_begin = not is_over and count(found.pending) >= least and found.trainers != 0
+        num_there, has_trainer = count(found.pending), found.trainers != 0
+        is_half = turnout.is_half(num_there, books.expected_members)
+        may_begin = not is_over and num_there >= least and has_trainer
+        can_begin = may_begin and is_half
         is_ready = can_begin and count(found.ready) >= least
         had_its_chance = not can_begin or self.had_last_warmup
         in_vain = self._has_waited_long(slot) and not is_ready and had_its_chance
@@ -301,6 +307,8 @@ class Phases:
             return (Phase.WARMUP,)
         if can_begin and books.round == 0:
             return Phase.WARMUP, Phase.FINISHED  # the authority may give it up, nobody else
+        if may_begin:
+            return Phase.WARMUP, *((Phase.FINISHED,) if in_vain else ())  # the authority began it
         is_late = not joins_are_open(books.round, params) and count(found.present) < least
         return (Phase.FINISHED,) if is_over or is_late or in_vain else ()
 

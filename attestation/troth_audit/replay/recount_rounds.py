@@ -14,13 +14,14 @@ from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import Books, Entry, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
-from troth_coordinator.rules import eligibility, root
+from troth_coordinator.rules import eligibility, root, turnout
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.membership import is_root_only, sets_of
 from troth_coordinator.rules.params import epoch_of
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.reward import scaled_reward
+from troth_coordinator.rules.seeds import round_seed_slot
 from troth_coordinator.rules.standing import Duty, after_round
 from troth_coordinator.rules.view import RoundFlag, SeedStatus, Status
 
@@ -43,6 +44,10 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     if is_update_due(books, event.slot):
         raise MisfitError(Rule.RUN_ACCOUNT, "ParamsApplied before this open", "none")
     books.phase = Phase.COOLDOWN if event.root_only else Phase.COMMIT
+    starts = books.round % params.rounds_per_epoch == 0
+    books.expected_members = turnout.expected(
+        books.expected_members, count(sets.members), starts_epoch=starts
+    )
     books.lost_seeds &= ~(1 << books.round % 64)
     round_ = RoundBook(
         books.round,
@@ -81,7 +86,7 @@ def closed(books: Books, event: of_rounds.RoundClosed) -> Script:
     round_ = books.round_of(event.round, Rule.CLOSE)
     is_void, is_forced = bool(event.flags & RoundFlag.VOID), round_.is_forced_void
     has_seed = not (is_void or round_.is_root_only)
-    seed_slot = event.slot + books.params.seed_delay_slots if has_seed else NONE
+    seed_slot = round_seed_slot(books.params, event.slot) if has_seed else NONE
     fields = {
         "members": round_.members,
         "trainers": round_.trainers,

@@ -16,7 +16,7 @@ from troth_audit.replay.recount_state import Books, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.rules import bitmap, eligibility
 from troth_coordinator.rules.refusal import openings_price
-from troth_coordinator.rules.seeds import sigma
+from troth_coordinator.rules.seeds import round_seed_slot, sigma
 from troth_coordinator.rules.view import SeedStatus
 
 _WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
@@ -110,7 +110,7 @@ def retargeted(books: Books, event: of_rounds.SeedRetargeted) -> Script:
     round_ = _waiting(books, event.round)
     if round_.seed_status != SeedStatus.PENDING:
         raise MisfitError(Rule.SEED, "SeedLost", event.name)
-    round_.seed_slot = event.slot + books.params.seed_delay_slots
+    round_.seed_slot = round_seed_slot(books.params, event.slot)
     round_.seed_status = SeedStatus.RETARGETED
     fields = {"round": event.round, "seed_slot": round_.seed_slot}
     yield Expected(of_rounds.SeedRetargeted, Rule.SEED, fields)

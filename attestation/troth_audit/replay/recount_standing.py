@@ -26,9 +26,9 @@ def act(books: Books, entry: Entry, slot: int) -> None:
     entry.flags &= ~EntryFlag.SILENT
 
 
-def miss(books: Books, entry: Entry, ended: int, clock: int) -> bool:
+def miss(entry: Entry, ended: int) -> bool:
     """Note silence in a window that ended at `ended`; returns whether it costs a fine."""
-    after, is_fined = outage.miss(entry.presence, ended, clock, _shortest(books.params))
+    after, is_fined = outage.miss(entry.presence, ended)
     entry.presence = after
     if outage.is_silent_since(after, ended):
         entry.flags |= EntryFlag.SILENT

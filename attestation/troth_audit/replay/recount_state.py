@@ -280,6 +280,7 @@ class Books:
     paused_at: int = NONE
     pause_total: int = 0
     lost_seeds: int = 0
+    expected_members: int = 0
     audit_epoch: int = 0
     sampled: int = 0
     accused: int = 0

@@ -224,6 +224,19 @@ def resume(options: AsAuthority, output: Output) -> None:
     _as_authority(options, output, "Resumed.", lambda by: by.resume_run())
 
 
+@command(GROUP, "start", AsAuthority)
+def start(options: AsAuthority, output: Output) -> None:
+    """Begin a run that waits, with chain.min_members participants, though half are not there.
+
+    A run begins by itself once half of the owners that were admitted have joined. After a halt it
+    goes on by itself once half of the members of the epoch are back. Its authority need not wait.
+    Those who are there then decide every root by majority, so first look at who they are.
+    """
+    from troth_cli.workflows.start import start_run
+
+    _as_authority(options, output, "Begun.", lambda by: start_run(by.client, by.at, by.key))
+
+
 @command(GROUP, "admit", AdmitOptions)
 def admit(options: AdmitOptions, output: Output) -> None:
     """Put owners on the allowlist of a run."""

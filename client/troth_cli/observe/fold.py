@@ -14,7 +14,13 @@ from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.oversight import Oversight, warnings_of
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.progress import attendance, is_transition_due
+from troth_coordinator.rules.progress import (
+    attendance,
+    can_begin,
+    is_transition_due,
+    least_to_begin,
+    num_pending,
+)
 from troth_coordinator.rules.reward import Buckets, release
 from troth_coordinator.rules.view import (
     EntryFlag,
@@ -68,6 +74,14 @@ def run_seen(view: NetworkView, seen: Oversight, newest: RoundView | None) -> Ru
         min_members=run.params.min_members,
         num_required=bitmap.count(attending.required),
         num_acted=bitmap.count(attending.acted),
+    )
+
+
+def _waits(view: NetworkView) -> str:
+    needed, expected = least_to_begin(view.run), view.run.expected_members
+    return (
+        f"the run waits for {needed} participants, half of {expected}; {num_pending(view)} are there."
+        " Its authority may begin with them: troth run start"
     )
 
 
@@ -158,7 +172,13 @@ def all_warnings(view: NetworkView, seen: Oversight) -> Iterator[str]:
     """Yield in words what people should know about a run, the most important first."""
     run = view.run
     if run.phase == Phase.HALTED:
-        yield "the run is halted: too many rounds in a row closed void"
+        yield "the run is halted: too many rounds closed void, or less than half of its members stay"
+    elif (
+        run.phase == Phase.WAITING_FOR_MEMBERS
+        and can_begin(view, by_authority=True)
+        and not can_begin(view)
+    ):
+        yield _waits(view)
     elif run.phase == Phase.PAUSED:
         yield "the run is paused by its authority"
     elif run.void_streak >= VOID_STREAK:

@@ -14,6 +14,7 @@ from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClie
 from troth_coordinator.chain.operations import Crank
 from troth_coordinator.rules import progress
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.seeds import round_seed_slot
 from troth_coordinator.rules.view import NetworkView
 
 
@@ -47,7 +48,9 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
             step += f" Where all clients have stopped for good, {_repeat(view)}."
         raise _not_in_vain(at, "a run that waits for members", phase, step)
     is_authority = run.authority == key
-    if progress.can_begin(view) and not progress.is_in_vain(view, is_authority):
+    if progress.can_begin(view, by_authority=is_authority) and not progress.is_in_vain(
+        view, is_authority
+    ):
         found = f"{progress.num_pending(view)} members, enough to begin"
         step = (
             "Let it begin."
@@ -73,7 +76,7 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
 
 
 def _repeat(view: NetworkView) -> str:
-    later = view.slot + view.run.params.seed_delay_slots
+    later = round_seed_slot(view.run.params, view.slot)
     return f"repeat it after slot {due_from(view) - 1 if due_from(view) > view.slot else later}"
 
 

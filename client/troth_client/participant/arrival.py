@@ -105,7 +105,7 @@ def check_open(view: NetworkView) -> None:
         found = f"one that finished at round {run.round}"
     elif not joins_are_open(run.round, run.params):
         found = f"round {run.round}, and joining ended with round {run.params.join_until_round}"
-    elif not free_indices(view.entries, run.round, run.params):
+    elif not free_indices(view):
         found = "a full one: every place is taken, or was left too short a time ago"
     else:
         return

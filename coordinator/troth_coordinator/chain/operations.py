@@ -250,7 +250,7 @@ class Owner:
         """Send or simulate a join at each free index, until one is not taken."""
         view = await self.client.snapshot(self.at.run)
         owner = self.key.pubkey()
-        for index in free_indices(view.entries, view.run.round, view.run.params):
+        for index in free_indices(view):
             former = view.entries[index].owner
             held_by = Pubkey.from_bytes(former) if any(former) else None
             terms = JoinTerms(index, offer.roles, offer.session, offer.endpoint)

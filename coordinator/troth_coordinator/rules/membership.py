@@ -12,7 +12,7 @@ from typing import Protocol
 from troth_coordinator.rules import bitmap, eligibility, standing
 from troth_coordinator.rules.audits import run_clock
 from troth_coordinator.rules.ids import NONE, Bitmap, ParticipantIndex, RoundIndex
-from troth_coordinator.rules.params_checks import longest_settlement_slots
+from troth_coordinator.rules.params_checks import jury_duty_slots, longest_settlement_slots
 from troth_coordinator.rules.params_view import ParamsView
 from troth_coordinator.rules.view import (
     EntryFlag,
@@ -195,18 +195,26 @@ def is_free(entry: EntryView, round_: int, ring: int) -> bool:
     )
 
 
-def free_indices(
-    entries: Sequence[EntryView], round_: int, params: ParamsView
-) -> list[ParticipantIndex]:
+def is_past_juries(entry: EntryView, params: ParamsView, clock: int) -> bool:
+    """Tell whether one that has left owes no jury: its index is not given away before.
+
+    No case about a round that was open at its last action is judged any more.
+    """
+    has_none = entry.status in (Status.EMPTY, Status.BARRED) or entry.active_round == NONE
+    return has_none or clock > entry.last_action + jury_duty_slots(params)
+
+
+def free_indices(view: NetworkView) -> list[ParticipantIndex]:
     """Return the indices that a newcomer may ask for, lowest first.
 
     The program refuses one whose former owner still has rewards that have not vested: ask for the
     next one then.
     """
+    run, params, clock = view.run, view.run.params, run_clock(view.run, view.slot)
     return [
         ParticipantIndex(index)
-        for index, entry in enumerate(entries[: params.capacity])
-        if is_free(entry, round_, params.ring)
+        for index, entry in enumerate(view.entries[: params.capacity])
+        if is_free(entry, run.round, params.ring) and is_past_juries(entry, params, clock)
     ]
 
 

@@ -1,8 +1,8 @@
 """One outage is one fine (protocol section 8): which silences of a judge belong together.
 
 Owns: the newest outage of one participant, in moments of the run clock. An outage is a gap between
-two of its actions that is longer than the shortest window in which a judge commits, or such a gap
-that is still running.
+two of its actions that is longer than the shortest window in which a judge commits, or any gap that
+is still running.
 Never: prices a fine. Next: `troth_attestation/slashing.py` for the price.
 """
 
@@ -45,26 +45,22 @@ def act(before: Presence, now: int, shortest: int) -> Presence:
     return replace(before, last_action=now)
 
 
-def outage_of(presence: Presence, ended: int, now: int, shortest: int) -> int | None:
-    """Return the start of the outage in which a window ended at `ended`, seen at `now`.
-
-    None where the participant was there.
-    """
+def outage_of(presence: Presence, ended: int) -> int | None:
+    """Return the start of the outage in which a window ended at `ended`, None outside any."""
     if is_silent_since(presence, ended):
-        is_long = now - presence.last_action > shortest
-        return presence.last_action if is_long else None
+        return presence.last_action
     if presence.outage_start == NONE:
         return None
     is_in = presence.outage_start < ended <= presence.outage_end
     return presence.outage_start if is_in else None
 
 
-def miss(presence: Presence, ended: int, now: int, shortest: int) -> tuple[Presence, bool]:
-    """Note silence in a window that ended at `ended`, seen at `now`; returns whether it is fined.
+def miss(presence: Presence, ended: int) -> tuple[Presence, bool]:
+    """Note silence in a window that ended at `ended`; returns whether it is fined.
 
     Every one outside an outage is, and the first one of each outage.
     """
-    start = outage_of(presence, ended, now, shortest)
+    start = outage_of(presence, ended)
     if start is None:
         return presence, True
     return replace(presence, fined_outage=start), start != presence.fined_outage

@@ -12,6 +12,7 @@ from typing import Final
 
 from troth_coordinator.rules.errors import ContradictionError
 from troth_coordinator.rules.params_view import ParamsView
+from troth_coordinator.rules.seeds import SLOT_HASHES_LISTED, jury_grid, round_grid
 
 MIN_KEEP_ROUNDS: Final = 2
 MIN_STAKE_ABSENCES: Final = 10
@@ -29,8 +30,6 @@ MAX_SKETCH_FACTOR: Final = 2_500
 """Sketches differ beyond a fiftieth of the larger norm."""
 MAX_SEAT_LOAD: Final = 15
 """Seats of a witness in one round: it cannot recompute more in that time."""
-SLOT_HASHES_LISTED: Final = 512
-"""Slots that the chain remembers the hash of; a seed can be frozen no later."""
 PPM: Final = 1_000_000
 MAX_FEE_REWARDS: Final = 10
 """An absence fee and the cost of a recomputation are at most so many rewards."""
@@ -52,16 +51,17 @@ class Rule:
 def longest_settlement_slots(params: ParamsView) -> int:
     """Return the slots from a round's open until nothing can touch its stakes and rewards.
 
-    A seed takes its delay and 512 slots, twice (`retarget_seed`). An audit then has openings,
-    verdicts and two extensions; a case may come until `case_slots`. The later of both can still go
-    to a jury, under a seed of its own, then to appeal and breaker.
+    A seed takes its delay, the wait for its grid and 512 slots, twice (`retarget_seed`). An audit
+    then has openings, verdicts and two extensions; a case may come until `case_slots`. The later of
+    both can still go to a jury, under a seed of its own, then to appeal and breaker.
     """
     round_ = params.commit_slots + params.attest_slots + params.close_grace_slots
-    seed = 2 * (params.seed_delay_slots + SLOT_HASHES_LISTED)
+    wait = params.seed_delay_slots - 1 + SLOT_HASHES_LISTED
+    seed, jury_seed = (2 * (wait + grid) for grid in (round_grid(params), jury_grid(params)))
     verdicts = 3 * (params.verdict_commit_slots + params.verdict_reveal_slots)
     accused = max(seed + params.openings_slots + verdicts, params.case_slots)
     jury = params.jury_commit_slots + params.jury_reveal_slots
-    return round_ + accused + seed + jury + params.appeal_slots + params.breaker_slots
+    return round_ + accused + jury_seed + jury + params.appeal_slots + params.breaker_slots
 
 
 def jury_duty_slots(params: ParamsView) -> int:

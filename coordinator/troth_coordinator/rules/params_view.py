@@ -55,7 +55,7 @@ class ParamsView:
     halt_slots: int
     """Slots that a halted run rests."""
     seed_delay_slots: int
-    """Slots from the close of a round to the slot whose hash seeds its audits."""
+    """Slots at least from the close of a round to the slot whose hash seeds its audits."""
     vesting_slots: int
     """Slots until a reward may be claimed, counted from the end of its bucket."""
     unbond_slots: int

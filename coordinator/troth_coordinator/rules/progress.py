@@ -8,7 +8,7 @@ Next: `phase.py` for the timing rule, `root.py` for what a close decides.
 
 from dataclasses import dataclass
 
-from troth_coordinator.rules import bitmap
+from troth_coordinator.rules import bitmap, turnout
 from troth_coordinator.rules.ids import NOBODY, NONE, Bitmap, Slot
 from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.phase import Phase, attest_by, end_by_time, may_end
@@ -106,13 +106,22 @@ def num_present(view: NetworkView) -> int:
     return sum(entry.status in PRESENT for entry in view.entries)
 
 
-def can_begin(view: NetworkView) -> bool:
-    """Tell whether Warmup may begin: enough participants wait, one trains, and a round is left."""
+def can_begin(view: NetworkView, *, by_authority: bool = False) -> bool:
+    """Tell whether Warmup may begin: enough participants wait, one trains, and a round is left.
+
+    Half of the expected members must be there; the authority may begin with fewer.
+    """
     params, waiting = view.run.params, pending(view)
     roles = (view.entries[index].roles for index in bitmap.indices_of(waiting))
     has_trainer = any(role & Role.TRAINER for role in roles)
-    is_enough = bitmap.count(waiting) >= params.min_members
+    least = params.min_members if by_authority else least_to_begin(view.run)
+    is_enough = bitmap.count(waiting) >= least
     return is_enough and has_trainer and view.run.round < params.max_rounds
+
+
+def least_to_begin(run: RunView) -> int:
+    """Return how many participants must be there before anybody may begin a Warmup."""
+    return turnout.least_to_begin(run.params.min_members, run.expected_members)
 
 
 def vain_from(run: RunView) -> Slot:
@@ -135,7 +144,7 @@ def is_in_vain(view: NetworkView, by_authority: bool = False) -> bool:
     may_give_up = by_authority or run.round > 0
     if not may_give_up or not run.flags & RunFlag.LAST_WARMUP or view.slot < vain_from(run):
         return False
-    return bitmap.count(_warmup_attendance(view).acted) < run.params.min_members
+    return bitmap.count(_warmup_attendance(view).acted) < least_to_begin(run)
 
 
 def void_allowed_from(run: RunView) -> Slot:

@@ -152,6 +152,7 @@ class RunView:
     convicted: tuple[Bitmap, Bitmap, Bitmap, Bitmap]
     lost_seeds: int
     waiting_since: Slot
+    expected_members: int
     total_withheld: Lamports
     created: ParamsView
 

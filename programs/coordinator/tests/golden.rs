@@ -67,6 +67,7 @@ const CHECKS: &[(&str, Answer)] = &[
     ("vesting", economy::vesting),
     ("vesting_release", economy::vesting_release),
     ("vesting_take", economy::vesting_take),
+    ("wanted_slot", answers::wanted_slot),
 ];
 
 fn folder() -> PathBuf {

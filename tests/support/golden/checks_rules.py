@@ -44,6 +44,11 @@ def sigma(given: Given) -> Any:
     return seeds.sigma(unhex(given["slot_hash"]), unhex(given["run"]), given["round"]).hex()
 
 
+def wanted_slot(given: Given) -> Any:
+    grid = seeds.grid(given["delay"], given["part"])
+    return seeds.wanted_slot(given["slot"], given["delay"], grid)
+
+
 def phase_due(given: Given) -> Any:
     end = phase.end_by_time(given["start"], given["end"], given["quorum_slot"])
     return phase.may_end(given["slot"], end, given["acted"], given["all"])
@@ -141,8 +146,7 @@ def outage(given: Given) -> Any:
         if len(step) == 1:
             presence = rules_outage.act(presence, step[0], given["shortest"])
         else:
-            ended, now = step
-            presence, is_fined = rules_outage.miss(presence, ended, now, given["shortest"])
+            presence, is_fined = rules_outage.miss(presence, step[0])
             fined.append(is_fined)
     return fined
 
@@ -234,6 +238,7 @@ CHECKS = {
         hashing,
         root_vote,
         sigma,
+        wanted_slot,
         phase_due,
         round_decision,
         root_only,

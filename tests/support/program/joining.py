@@ -11,6 +11,7 @@ from solders.keypair import Keypair
 
 from support.program.rounds import SOL, RoundDriver, key
 from troth_coordinator.chain import instructions as make
+from troth_coordinator.rules.params_checks import jury_duty_slots
 from troth_coordinator.rules.view import ParticipantView
 
 
@@ -44,6 +45,14 @@ def participant(driver: RoundDriver, owner: Keypair) -> ParticipantView | None:
 
 # Windows in which time passes fast beside the rounds.
 SLOW_ROUNDS = {"commit_slots": 1_500, "vesting_slots": 5_000, "unbond_slots": 5_000}
+
+
+def outlast_juries(driver: RoundDriver) -> None:
+    """Play rounds until those who have left by now owe no jury any more."""
+    end = driver.slot + jury_duty_slots(driver.params)
+    while driver.slot <= end:
+        driver.chain.advance(min(1_400, driver.params.commit_slots - 10))
+        driver.play()
 
 
 def let_vest(driver: RoundDriver) -> None:

@@ -1,13 +1,16 @@
 """Misses, strikes, membership: who is in, who is out, who comes back when."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fields import assert_fields
-from support.views import EMPTY, PARAMS, entry, key, roster, run_view
+from support.views import EMPTY, PARAMS, entry, key, network, roster, run_view
 
 from troth_coordinator.rules import membership, progress, standing
 from troth_coordinator.rules.ids import NONE
+from troth_coordinator.rules.params_checks import jury_duty_slots
 from troth_coordinator.rules.view import EntryFlag, Role, Status
 
 DUTIES = st.lists(st.builds(standing.Duty, st.booleans(), st.booleans()), min_size=1, max_size=2)
@@ -141,10 +144,26 @@ def test_an_index_is_free_again_a_ring_after_its_owner_left(used, round_, is_fre
 
 
 def test_newcomers_take_the_lowest_free_index_within_the_capacity():
-    found = membership.free_indices(roster(entry(1), EMPTY, entry(3)), 0, PARAMS)
+    found = membership.free_indices(network(entries=roster(entry(1), EMPTY, entry(3))))
     assert found == [1, *range(3, PARAMS.capacity)]
     full = roster(*(entry(number) for number in range(PARAMS.capacity)))
-    assert membership.free_indices(full, 0, PARAMS) == []
+    assert membership.free_indices(network(entries=full)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "slots", "is_free"),
+    [
+        ({}, 0, False),
+        ({}, 1, True),
+        ({"status": Status.BARRED}, 0, True),
+        ({"active_round": NONE}, 0, True),
+    ],
+)
+def test_an_index_is_free_once_its_owner_can_be_on_no_jury(changes, slots, is_free):
+    gone = replace(LEFT, **{"last_action": 1_000, **changes})
+    slot = 1_000 + jury_duty_slots(PARAMS) + slots
+    view = network(slot, run=run_view(round=99), entries=roster(gone))
+    assert (0 in membership.free_indices(view)) is is_free
 
 
 @pytest.mark.parametrize(

@@ -102,12 +102,12 @@ impl AuditContext<'_, '_> {
     /// One outage is one fine for missing commits. A missing reveal always costs; reveals of rounds
     /// opened before the first was decided count as one for jail.
     pub fn penalise_judge(&mut self, index: u16, fault: SeatFault, ended: u64) -> Result<()> {
-        let (run, now, prices) = (&*self.run, self.run.round, self.prices());
+        let (newest, prices) = (self.run.newest_round(), self.prices());
         let entry = self.roster.entry_mut(index)?;
         let (mut counts, mut is_second) = (false, false);
         match fault {
             SeatFault::NoCommit => {
-                counts = entry.miss(ended, self.clock, &run.params);
+                counts = entry.miss(ended);
                 if !counts {
                     return Ok(());
                 }
@@ -117,7 +117,7 @@ impl AuditContext<'_, '_> {
                 counts = hidden != Hidden::Again;
                 is_second = hidden == Hidden::Second;
                 if counts {
-                    entry.reveal_fault_round = now;
+                    entry.reveal_fault_round = newest;
                 }
             }
             SeatFault::WrongOk | SeatFault::FalseMismatch | SeatFault::OutvotedSketch => {}
@@ -151,17 +151,17 @@ impl AuditContext<'_, '_> {
         if self.audit.has_flag(AUDIT_REQUESTED) {
             return Ok(reward);
         }
-        let (index, round, now) = (self.audit.target, self.audit.round, self.run.round);
+        let (index, newest) = (self.audit.target, self.run.newest_round());
         let entry = self.roster.entry_mut(index)?;
         let mut refusals = entry.refusals();
-        let is_step = refusals.add(round, now, entry.included_total);
+        let is_step = refusals.add(self.audit.round, newest, entry.included_total);
         entry.remember(&refusals);
         let price = self.audit.openings_price;
         let intent = no_openings(&entry.funds()?, price, refusals.doublings());
         self.penalise(index, &intent)?;
         let entry = self.roster.entry_mut(index)?;
         if is_step && refusals.step == LAST_STEP {
-            jail(self.run, entry, now)?;
+            jail(self.run, entry, self.run.round)?;
         }
         entry.invariant()?;
         if is_step {

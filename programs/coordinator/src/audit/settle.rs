@@ -237,7 +237,7 @@ impl AuditContext<'_, '_> {
         let audit = &mut *self.audit;
         let accusations = [AuditOutcome::Accused, AuditOutcome::Unavailable];
         if outcome.is_some_and(|outcome| accusations.contains(&outcome)) {
-            audit.accuse(add(self.slot, self.run.params.seed_delay_slots)?);
+            audit.accuse(self.run.params.jury_seed_slot(self.slot)?);
             return Ok(());
         }
         let may_follow = matches!(

@@ -10,7 +10,6 @@ use crate::audit::{breaker, AuditContext};
 use crate::constants::*;
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, CaseSeedLost, CaseSeedRetargeted, JuryDrawn};
-use crate::math::add;
 use crate::rules::bitmap::{bit, with_bits};
 use crate::rules::hashing::Digest;
 use crate::rules::panel::Panel;
@@ -85,7 +84,7 @@ impl AuditContext<'_, '_> {
     fn retarget_case(&mut self) -> Result<()> {
         let audit = &mut *self.audit;
         audit.flags |= AUDIT_RETARGETED;
-        audit.case_seed_slot = add(self.slot, self.run.params.seed_delay_slots)?;
+        audit.case_seed_slot = self.run.params.jury_seed_slot(self.slot)?;
         let event = CaseSeedRetargeted {
             run: self.key,
             sequence: self.run.event_sequence,

@@ -66,7 +66,7 @@ impl AuditOpener<'_, '_> {
         self.require_judges(&audit)?;
         audit.bond = self.run.params.bond_lamports;
         audit.flags |= AUDIT_BONDED;
-        audit.accuse(add(self.slot, self.run.params.seed_delay_slots)?);
+        audit.accuse(self.run.params.jury_seed_slot(self.slot)?);
         audit.invariant()?;
         self.run.deposit_bond(audit.bond)?;
         let event = CaseOpened {

@@ -2,7 +2,7 @@
 
 use anchor_lang::prelude::*;
 
-use crate::constants::ADMISSION_ALLOWLIST;
+use crate::constants::{ADMISSION_ALLOWLIST, NONE};
 use crate::errors::{refuse, CoordinatorError};
 use crate::events::{record, Journal, ParticipantAdmitted};
 use crate::instructions::join_run::create_participant;
@@ -59,6 +59,9 @@ impl Admit<'_> {
 
         let mut run = accounts.run.load_mut()?;
         run.num_participants = add(run.num_participants, 1)?;
+        if run.newest_round() == NONE {
+            run.expected_members = add(run.expected_members, 1)?;
+        }
         let event = ParticipantAdmitted {
             run: key,
             sequence: run.event_sequence,

@@ -178,7 +178,8 @@ impl<'info> JoinRun<'info> {
     }
 
     /// Rewards and the record that the former owner of the index left behind move to its
-    /// participant account.
+    /// participant account. At the index of an earlier life there is only what came late, a strike:
+    /// its record has gone to the later one, and stays as it is.
     fn settle_predecessor(&self, journal: &mut Journal, index: u16, slot: u64) -> Result<()> {
         let (mut run, mut roster) = (self.run.load_mut()?, self.roster.load_mut()?);
         let entry = roster.entry_mut(index)?;
@@ -200,12 +201,13 @@ impl<'info> JoinRun<'info> {
         let is_theirs = previous.owner == entry.owner;
         ensure!(is_theirs, CoordinatorError::WrongOwner);
         previous.claimable = add(previous.claimable, entry.claimable)?;
-        if previous.index == index {
+        let is_last_life = previous.index == index;
+        if is_last_life {
             previous.index = NO_INDEX;
+            previous.record = entry.take_record();
         }
-        previous.record = entry.take_record();
         previous.save(account)?;
-        if is_remembered {
+        if is_remembered && is_last_life {
             let event = self.told(&run, entry.owner, index, &previous.record, slot);
             record(&mut run, journal, &event)?;
         }
@@ -300,7 +302,9 @@ impl<'info> JoinRun<'info> {
 fn check_free(run: &Run, roster: &Roster, index: u16, slot: u64) -> Result<()> {
     let (params, clock) = (&run.params, run.clock(slot));
     let free = |entry: &Entry| {
-        entry.is_free(run.round, params.ring) && entry.has_vested(clock, params.vesting_slots)
+        entry.is_free(run.round, params.ring)
+            && entry.is_past_juries(run, slot)
+            && entry.has_vested(clock, params.vesting_slots)
     };
     if free(roster.entry(index)?) {
         return Ok(());

@@ -6,7 +6,6 @@ use super::freeze_seed::require_seed_pending;
 use super::shared::SeedOfRound;
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, SeedLost, SeedRetargeted};
-use crate::math::add;
 use crate::round::open::seed_bit;
 use crate::rules::bitmap::with_bits;
 use crate::rules::seeds::{first_at_or_after, Lookup};
@@ -24,7 +23,7 @@ pub fn handle(ctx: Context<SeedOfRound>, journal: &mut Journal, number: u64) -> 
     let slot = Clock::get()?.slot;
     let key = ctx.accounts.run.key();
     if round.seed_status == SeedStatus::Pending as u8 {
-        round.seed_slot = add(slot, run.params.seed_delay_slots)?;
+        round.seed_slot = run.params.round_seed_slot(slot)?;
         round.seed_status = SeedStatus::Retargeted as u8;
         let (sequence, seed_slot) = (run.event_sequence, round.seed_slot);
         let event = SeedRetargeted {

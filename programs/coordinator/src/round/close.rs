@@ -35,7 +35,7 @@ impl RoundContext<'_> {
         let (run, round) = (&mut *self.run, &mut *self.round);
         round.included = included;
         round.canonical_root = *root;
-        round.seed_slot = add(self.slot, run.params.seed_delay_slots)?;
+        round.seed_slot = run.params.round_seed_slot(self.slot)?;
         round.seed_status = SeedStatus::Pending as u8;
         run.seeds_pending |= seed_bit(round.round);
         run.void_streak = 0;

@@ -14,6 +14,7 @@ use crate::events::{record, Journal, MembershipChanged, ParamsApplied, RoundOpen
 use crate::math::{div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::eligibility::{fill_bench, has_earned_seat};
+use crate::rules::turnout;
 use crate::state::{Ballot, Change, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
 
 /// Included rounds, of those in which it could have been audited, after which a participant is
@@ -39,7 +40,7 @@ struct Sets {
 }
 
 /// Opens round `run.round` in its ring account `round`: Commit, or Cooldown where fewer than the
-/// minimum stay or all rounds are done, or Halted where nobody is left to vote.
+/// minimum stay or all rounds are done. Where nobody, or less than half, is left to vote it halts.
 ///
 /// Members that leave, or whose stake is short, still vote in the root-only step, which ends their
 /// rounds: without them there may be no member left that knows the root.
@@ -65,7 +66,8 @@ pub fn open_next(
     };
     turn_over(run, journal, key, roster, slot, leavers)?;
     let sets = fix_sets(run, roster, leavers);
-    if sets.trainers == 0 {
+    let members = count(sets.members);
+    if sets.trainers == 0 || !turnout::is_half(members, run.expected_members) {
         return halt(run, journal, key, slot);
     }
     let phase = if is_root_only {
@@ -77,6 +79,8 @@ pub fn open_next(
         require_seed_settled(run)?;
     }
     run.enter(phase, slot, Some(run.params.commit_slots))?;
+    let starts_epoch = rem(run.round, u64::from(run.params.rounds_per_epoch))? == 0;
+    run.expected_members = turnout::expected(run.expected_members, members, starts_epoch);
     run.lost_seeds &= !seed_bit(run.round);
     write(run, round, &sets, slot);
     if is_root_only {
@@ -131,11 +135,14 @@ pub fn turn_over(
         if leavers == Leavers::Kept {
             continue;
         }
+        let was_active = u64::from(entry.is(Status::Active));
         if entry.is_leaving() {
+            run.expected_members = run.expected_members.saturating_sub(was_active);
             ended.add(run, entry, bit)?;
             entry.leave(run.round);
             left |= bit;
         } else if entry.is(Status::Active) && entry.is_short(&run.params) {
+            run.expected_members = run.expected_members.saturating_sub(was_active);
             entry.clear_ready();
             entry.change(Change::Deactivate);
             short |= bit;

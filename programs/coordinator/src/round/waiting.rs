@@ -14,6 +14,7 @@ use crate::constants::{
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
 use crate::rules::bitmap::{count, with_bits};
+use crate::rules::turnout;
 use crate::state::{Change, Phase, Roster, Run, Status};
 
 /// Participants that are there while no round is open.
@@ -53,15 +54,22 @@ pub fn attendance(run: &Run, roster: &Roster) -> Attendance {
 
 impl RoundContext<'_> {
     /// WaitingForMembers to Warmup, or to Finished where no round will open any more.
+    ///
+    /// Half of the members that are expected must be there; the authority may do with fewer.
     pub fn leave_waiting(&mut self, by_authority: bool) -> Result<()> {
         let found = attendance(self.run, self.roster);
         let min = u64::from(self.run.params.min_members);
         let is_over = self.run.round >= self.run.params.max_rounds;
-        let can_begin = !is_over && count(found.pending) >= min && found.trainers != 0;
+        let is_half = turnout::is_half(count(found.pending), self.run.expected_members);
+        let is_enough = count(found.pending) >= min && (is_half || by_authority);
+        let can_begin = !is_over && is_enough && found.trainers != 0;
         let is_in_vain = self.has_waited_in_vain(&found, can_begin, by_authority);
         if can_begin && !is_in_vain {
             if self.run.has_waited_long(self.slot) {
                 self.run.flags |= RUN_LAST_WARMUP;
+            }
+            if !is_half {
+                self.run.expected_members = 0;
             }
             let slots = self.run.params.warmup_slots;
             self.run.enter(Phase::Warmup, self.slot, Some(slots))?;
@@ -97,8 +105,9 @@ impl RoundContext<'_> {
         let (ready, pending) = (count(found.ready), count(found.pending));
         let is_due = super::window(self.run).is_due(ready, pending, self.slot);
         ensure!(is_due, CoordinatorError::NothingDue);
-        let suffices =
-            ready >= u64::from(self.run.params.min_members) && found.ready & found.trainers != 0;
+        let suffices = ready >= u64::from(self.run.params.min_members)
+            && turnout::is_half(ready, self.run.expected_members)
+            && found.ready & found.trainers != 0;
         let absent = found.pending & !found.ready;
         self.split(found.ready, absent, suffices);
         let event = WarmupEnded {
@@ -176,7 +185,8 @@ impl RoundContext<'_> {
     }
 }
 
-/// Stops the run after too many void rounds, or because no trainer is left to vote.
+/// Stops the run after too many void rounds, or because no trainer or less than half is left to
+/// vote. Nobody's root is adopted.
 pub fn halt(run: &mut Run, journal: &mut Journal, key: &Pubkey, slot: u64) -> Result<()> {
     run.base_round = NONE;
     // The close at which a requested pause would begin is this one; a halted run cannot pause.

@@ -20,6 +20,7 @@ pub mod seeds;
 pub mod sketch;
 pub mod slashing;
 pub mod standing;
+pub mod turnout;
 pub mod verdict;
 
 /// Marks "no round" and "no slot" in every layout.

@@ -2,7 +2,7 @@
 //!
 //! Owns the newest outage of one participant, in moments of the run clock. An outage is a gap
 //! between two of its actions that is longer than the shortest window in which a judge commits, or
-//! such a gap that is still running. Never prices a fine. Next: `slashing`.
+//! any gap that is still running. Never prices a fine. Next: `slashing`.
 
 use super::NONE;
 
@@ -29,23 +29,22 @@ impl Presence {
         self.last_action = now;
     }
 
-    /// Start of the outage in which a window ended at `ended`, seen at `now`; none where the
-    /// participant was there.
+    /// Start of the outage in which a window ended at `ended`; none where the participant was
+    /// there.
     #[must_use]
-    pub fn outage_of(&self, ended: u64, now: u64, shortest: u64) -> Option<u64> {
+    pub fn outage_of(&self, ended: u64) -> Option<u64> {
         if self.is_silent_since(ended) {
-            let is_long = now.saturating_sub(self.last_action) > shortest;
-            return is_long.then_some(self.last_action);
+            return Some(self.last_action);
         }
         let is_in =
             self.outage_start != NONE && self.outage_start < ended && ended <= self.outage_end;
         is_in.then_some(self.outage_start)
     }
 
-    /// Notes silence in a window that ended at `ended`, seen at `now`. Returns whether it costs a
-    /// fine: every one outside an outage does, and the first one of each outage.
-    pub fn miss(&mut self, ended: u64, now: u64, shortest: u64) -> bool {
-        let Some(start) = self.outage_of(ended, now, shortest) else {
+    /// Notes silence in a window that ended at `ended`. Returns whether it costs a fine: every one
+    /// outside an outage does, and the first one of each outage.
+    pub fn miss(&mut self, ended: u64) -> bool {
+        let Some(start) = self.outage_of(ended) else {
             return true;
         };
         let is_first = start != self.fined_outage;
@@ -114,20 +113,19 @@ mod tests {
     #[test]
     fn all_windows_of_one_outage_are_one_fine() {
         let mut one = seen_at(100);
-        assert!(one.miss(180, 200, SHORTEST));
-        assert!(!one.miss(190, 210, SHORTEST));
+        assert!(one.miss(180) && !one.miss(190));
         one.act(300, SHORTEST);
-        assert!(!one.miss(250, 310, SHORTEST) && !one.miss(300, 310, SHORTEST));
-        assert!(one.miss(301, 310, SHORTEST), "it was back by then");
+        assert!(!one.miss(250) && !one.miss(300));
+        assert!(one.miss(301), "it is silent again");
     }
 
     #[test]
     fn the_next_outage_is_the_next_fine() {
         let mut one = seen_at(100);
         one.act(300, SHORTEST);
-        assert!(one.miss(200, 300, SHORTEST));
+        assert!(one.miss(200));
         one.act(500, SHORTEST);
-        assert!(one.miss(400, 500, SHORTEST) && !one.miss(450, 500, SHORTEST));
+        assert!(one.miss(400) && !one.miss(450));
     }
 
     #[test]
@@ -135,17 +133,24 @@ mod tests {
         let mut one = seen_at(100);
         for now in [150, 200, 250, 300] {
             one.act(now, SHORTEST);
-            assert!(one.miss(now - 1, now, SHORTEST));
+            assert!(one.miss(now - 1));
         }
         assert_eq!((one.outage_start, one.fined_outage), (NONE, NONE));
     }
 
     #[test]
-    fn a_gap_as_long_as_the_window_is_no_outage() {
+    fn a_gap_as_long_as_the_window_is_no_outage_once_it_is_over() {
         let mut one = seen_at(100);
-        assert_eq!(one.outage_of(150, 180, SHORTEST), None);
-        assert_eq!(one.outage_of(150, 181, SHORTEST), Some(100));
+        assert_eq!((one.outage_of(150), one.outage_of(100)), (Some(100), None));
         one.act(180, SHORTEST);
-        assert_eq!(one.outage_start, NONE);
+        assert_eq!((one.outage_of(150), one.outage_start), (None, NONE));
+    }
+
+    #[test]
+    fn a_gap_that_is_still_short_is_fined_once() {
+        let mut one = seen_at(100);
+        assert!(one.miss(101) && !one.miss(102) && !one.miss(170));
+        one.act(181, SHORTEST);
+        assert!(!one.miss(175), "the same outage, which has ended");
     }
 }

@@ -1,17 +1,40 @@
 //! Seeds of audits (protocol §1): the hash of a future slot, which nobody can choose.
 //!
-//! Owns the seed sigma and the search for the slot hash that fixes it. That is the first slot at
-//! or after the wanted one, found only while the next older entry proves that none lies between.
-//! The result therefore depends neither on the caller nor on the moment. Never deserialises the
-//! 20 KB of the `SlotHashes` sysvar and never checks its address. Next: the instructions
-//! `freeze_seed` and `retarget_seed`; `crate::pda` for the seeds of addresses.
+//! Owns the seed sigma, the slot that is wanted, and the search for the slot hash that fixes it.
+//! That is the first slot at or after the wanted one, found only while the next older entry proves
+//! that none lies between. The result therefore depends neither on the caller nor on the moment.
+//! Never deserialises the 20 KB of the `SlotHashes` sysvar and never checks its address. Next: the
+//! instructions `freeze_seed` and `retarget_seed`; `crate::pda` for the seeds of addresses.
 
 use super::hashing::{digest, Digest, TAG_SIGMA};
+use crate::constants::SLOT_HASHES_ENTRIES;
 
 /// Bytes before the first entry: a u64 count.
 const HEADER: usize = 8;
 /// Bytes of an entry: slot u64, hash[32]; the newest entry comes first.
 const ENTRY: usize = 40;
+
+/// Slots in a row that one leader has.
+const LEADER_SLOTS: u64 = 4;
+
+/// Slots from one that may be wanted to the next. `part` is that of the window in which somebody
+/// could choose the moment that names the slot: fewer slots would be more leaders to choose from.
+/// There is no grid where `delay` does not even pass the leader of that moment.
+#[must_use]
+pub fn grid(delay: u64, part: u64) -> u64 {
+    if delay < LEADER_SLOTS {
+        1
+    } else {
+        part.clamp(1, SLOT_HASHES_ENTRIES)
+    }
+}
+
+/// The slot whose hash is wanted for what happens in `slot`: the first of the grid that is at least
+/// `delay` later. None where there is no such number.
+#[must_use]
+pub fn wanted_slot(slot: u64, delay: u64, grid: u64) -> Option<u64> {
+    slot.checked_add(delay)?.checked_next_multiple_of(grid)
+}
 
 /// The answer of the sysvar about a wanted slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +103,23 @@ mod tests {
         }
         data.resize(HEADER + 512 * ENTRY, 0);
         data
+    }
+
+    #[test]
+    fn all_moments_between_two_slots_of_the_grid_want_the_same_one() {
+        let wanted = |slot| wanted_slot(slot, 8, 62);
+        assert_eq!(
+            [0, 54, 55, 116, 117].map(wanted),
+            [62, 62, 124, 124, 186].map(Some)
+        );
+        assert_eq!(wanted_slot(117, 2, 1), Some(119));
+        assert_eq!(wanted_slot(u64::MAX - 9, 8, 62), None);
+    }
+
+    #[test]
+    fn a_delay_within_the_turn_of_one_leader_has_no_grid() {
+        assert_eq!([2, 3, 4, 8].map(|delay| grid(delay, 40)), [1, 1, 40, 40]);
+        assert_eq!([0, 1, 600].map(|part| grid(8, part)), [1, 1, 512]);
     }
 
     #[test]

@@ -192,6 +192,17 @@ impl Entry {
         self.active_round == NONE || run.clock(slot) > last
     }
 
+    /// Whether one that has left owes no jury any more: no case about a round that was open at its
+    /// last action is still judged. The index is not given away before, or the jury would shrink.
+    #[must_use]
+    pub fn is_past_juries(&self, run: &Run, slot: u64) -> bool {
+        let last = self
+            .last_action
+            .saturating_add(run.params.jury_duty_slots());
+        let has_none = self.active_round == NONE || self.is(Status::Barred);
+        self.is(Status::Empty) || has_none || run.clock(slot) > last
+    }
+
     /// Whether the index may be given to somebody else in `round`.
     #[must_use]
     pub fn is_free(&self, round: u64, ring: u16) -> bool {
@@ -310,6 +321,22 @@ mod tests {
         assert!(!entry.is_past_duty(&run, last) && entry.is_past_duty(&run, last + 1));
         run.pause_total_slots = 5;
         assert!(!entry.is_past_duty(&run, last + 5) && entry.is_past_duty(&run, last + 6));
+    }
+
+    #[test]
+    fn whoever_left_owes_a_jury_until_the_longest_case_was_judged() {
+        let mut run = Box::new(<Run as bytemuck::Zeroable>::zeroed());
+        run.paused_at_slot = NONE;
+        (run.params.case_slots, run.params.appeal_slots) = (9_000, 50);
+        let last = 100 + run.params.jury_duty_slots();
+        let mut entry = joined();
+        entry.last_action = 100;
+        assert!(entry.is_past_juries(&run, 100), "it never was a member");
+        entry.active_round = 8;
+        assert!(!entry.is_past_juries(&run, last) && entry.is_past_juries(&run, last + 1));
+        assert!(!entry.is_past_duty(&run, last + 1), "an appeal may follow");
+        entry.bar(9);
+        assert!(entry.is_past_juries(&run, 100), "the barred are on no jury");
     }
 
     #[test]

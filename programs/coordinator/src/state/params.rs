@@ -6,7 +6,8 @@
 use anchor_lang::prelude::*;
 
 use crate::constants::*;
-use crate::errors::CoordinatorError;
+use crate::errors::{refuse, CoordinatorError};
+use crate::rules::seeds::{grid, wanted_slot};
 
 /// Parameters of a run (protocol §12). Windows in slots, money in lamports, chances in ppm.
 #[derive(
@@ -52,7 +53,7 @@ pub struct Params {
     pub close_grace_slots: u64,
     /// Slots that a halted run rests.
     pub halt_slots: u64,
-    /// Slots from the close of a round to the slot whose hash seeds its audits.
+    /// Slots at least from the close of a round to the slot whose hash seeds its audits.
     pub seed_delay_slots: u64,
     /// Slots until a reward may be claimed, counted from the end of its bucket.
     pub vesting_slots: u64,
@@ -224,11 +225,15 @@ impl Params {
     ///
     /// It is the sum of the round, the audit or a case opened at the last moment, the jury, appeal
     /// and breaker. The audit has a seed that is retargeted once, openings, and verdicts with two
-    /// extensions; the jury its seed and windows.
+    /// extensions; the jury its seed and windows. A seed waits for the next slot of its grid.
     #[must_use]
     pub fn longest_path_slots(&self) -> u64 {
         let sum = |slots: &[u64]| slots.iter().fold(0_u64, |sum, &s| sum.saturating_add(s));
-        let seed = sum(&[self.seed_delay_slots, SLOT_HASHES_ENTRIES]);
+        let seed = |grid: u64| {
+            let wait = self.seed_delay_slots.saturating_add(grid.saturating_sub(1));
+            wait.saturating_add(SLOT_HASHES_ENTRIES)
+        };
+        let (seed, jury_seed) = (seed(self.round_grid()), seed(self.jury_grid()));
         let verdict = sum(&[self.verdict_commit_slots, self.verdict_reveal_slots]);
         let audit = sum(&[seed, seed, self.openings_slots, verdict, verdict, verdict]);
         sum(&[
@@ -236,13 +241,36 @@ impl Params {
             self.attest_slots,
             self.close_grace_slots,
             audit.max(self.case_slots),
-            seed,
-            seed,
+            jury_seed,
+            jury_seed,
             self.jury_commit_slots,
             self.jury_reveal_slots,
             self.appeal_slots,
             self.breaker_slots,
         ])
+    }
+
+    /// The slot whose hash seeds the audits of a round that closes in `slot`. A member that holds
+    /// its attestation back chooses when Attest ends.
+    pub fn round_seed_slot(&self, slot: u64) -> Result<u64> {
+        named(wanted_slot(slot, self.seed_delay_slots, self.round_grid()))
+    }
+
+    /// The slot whose hash seeds the jury of a case that begins in `slot`. The last seat to reveal
+    /// chooses when its audit ends.
+    pub fn jury_seed_slot(&self, slot: u64) -> Result<u64> {
+        named(wanted_slot(slot, self.seed_delay_slots, self.jury_grid()))
+    }
+
+    fn round_grid(&self) -> u64 {
+        grid(self.seed_delay_slots, self.attest_slots.div_euclid(2))
+    }
+
+    fn jury_grid(&self) -> u64 {
+        grid(
+            self.seed_delay_slots,
+            self.verdict_reveal_slots.div_euclid(4),
+        )
     }
 
     /// The longest time from the open of a round until no jury judges it any more: the longest path
@@ -280,4 +308,9 @@ impl Params {
         ensure!(is_enough, CoordinatorError::ChanceTooSmall);
         Ok(())
     }
+}
+
+/// A slot, or a refusal where it has no number.
+fn named(slot: Option<u64>) -> Result<u64> {
+    slot.ok_or_else(|| refuse(CoordinatorError::MathOverflow))
 }

@@ -16,11 +16,11 @@ impl Entry {
         self.flags &= !ENTRY_SILENT;
     }
 
-    /// Notes silence in a window that ended at `ended`, seen at `clock`. Returns whether it costs a
-    /// fine: one outage costs one. A witness that has not acted since is not seated until it does.
-    pub fn miss(&mut self, ended: u64, clock: u64, params: &Params) -> bool {
+    /// Notes silence in a window that ended at `ended`. Returns whether it costs a fine: one outage
+    /// costs one. A witness that has not acted since is not seated until it does.
+    pub fn miss(&mut self, ended: u64) -> bool {
         let mut presence = self.presence();
-        let is_fined = presence.miss(ended, clock, params.shortest_commit_slots());
+        let is_fined = presence.miss(ended);
         self.set_presence(presence);
         if presence.is_silent_since(ended) {
             self.flags |= ENTRY_SILENT;
@@ -72,18 +72,15 @@ mod tests {
     fn the_silent_are_not_seated_until_they_act() {
         let (mut entry, params) = setup();
         entry.act(100, &params);
-        assert!(entry.miss(150, 185, &params) && entry.flags & ENTRY_SILENT != 0);
-        assert!(!entry.miss(160, 190, &params));
+        assert!(entry.miss(150) && entry.flags & ENTRY_SILENT != 0);
+        assert!(!entry.miss(160));
         entry.act(200, &params);
         assert_eq!(
             (entry.flags, entry.outage_start, entry.outage_end),
             (0, 100, 200)
         );
-        assert!(!entry.miss(190, 210, &params) && entry.flags == 0);
-        assert!(
-            entry.miss(205, 211, &params),
-            "it is there, and stays silent"
-        );
+        assert!(!entry.miss(190) && entry.flags == 0);
+        assert!(entry.miss(205), "it has come back, and is silent again");
     }
 
     #[test]

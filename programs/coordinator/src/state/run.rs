@@ -141,8 +141,10 @@ pub struct Run {
     pub total_withheld: u64,
     /// Parameters at the creation, which bound every later request.
     pub created: Params,
+    /// Half of these must be there: the most members of this epoch; at first, who was admitted.
+    pub expected_members: u64,
     /// Zero.
-    pub reserved: [u8; 176],
+    pub reserved: [u8; 168],
 }
 
 impl Run {
@@ -191,10 +193,7 @@ impl Run {
     pub fn enter(&mut self, phase: Phase, slot: u64, slots: Option<u64>) -> Result<()> {
         self.phase = phase as u8;
         self.phase_start_slot = slot;
-        self.phase_end_slot = match slots {
-            Some(slots) => add(slot, slots)?,
-            None => NONE,
-        };
+        self.phase_end_slot = slots.map_or(Ok(NONE), |slots| add(slot, slots))?;
         self.quorum_slot = NONE;
         Ok(())
     }

@@ -42,6 +42,12 @@ pub fn sigma(input: &Value) -> Value {
     hex(seeds::sigma(&slot_hash, &run, number(&input["round"])))
 }
 
+/// `wanted_slot.json`.
+pub fn wanted_slot(input: &Value) -> Value {
+    let [slot, delay, part] = ["slot", "delay", "part"].map(|key| number(&input[key]));
+    json!(seeds::wanted_slot(slot, delay, seeds::grid(delay, part)))
+}
+
 /// `phase_due.json`.
 pub fn phase_due(input: &Value) -> Value {
     let field = |key: &str| number(&input[key]);

@@ -91,7 +91,8 @@ pub fn strikes(input: &Value) -> Value {
     json!({"ring": ring, "jailed": jailed, "recent": recent})
 }
 
-/// `outage.json`: steps of one number are actions, those of two silences.
+/// `outage.json`: steps of one number are actions, those of two silences: the end of the window and
+/// when it was seen.
 pub fn outage(input: &Value) -> Value {
     let shortest = number(&input["shortest"]);
     let mut presence = Presence {
@@ -105,7 +106,7 @@ pub fn outage(input: &Value) -> Value {
         let moments: Vec<u64> = list(step).map(number).collect();
         match moments[..] {
             [now] => presence.act(now, shortest),
-            [ended, now] => fined.push(presence.miss(ended, now, shortest)),
+            [ended, _] => fined.push(presence.miss(ended)),
             _ => panic!("one or two moments"),
         }
     }

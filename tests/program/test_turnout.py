@@ -1,0 +1,123 @@
+"""Half of the members that are expected must be there, or no round opens and no root is adopted."""
+
+from collections.abc import Sequence
+
+import pytest
+from support.fields import assert_fields
+from support.program.joining import newcomer
+from support.program.rounds import SOL, RoundDriver
+
+from troth_coordinator.chain import instructions as make
+from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.view import Status
+
+LIARS, HONEST = (0, 1, 2), tuple(range(3, 12))
+OPEN = {"min_members": 3, "capacity": 16, "audit_cap": 4}
+
+
+def twelve(**changes: int | str) -> RoundDriver:
+    driver = RoundDriver(12, **{**OPEN, **changes})
+    driver.start()
+    driver.play(2)
+    return driver
+
+
+def cut_off(driver: RoundDriver, staying: Sequence[int]) -> None:
+    """Play two rounds without the others, which become inactive at the second close."""
+    for _ in range(2):
+        driver.commit_all(staying)
+        driver.attest_all(staying)
+        driver.run_out()
+        driver.chain.advance(driver.params.close_grace_slots + 1)
+        driver.close_void()
+
+
+def test_a_minority_that_is_left_by_an_outage_plays_no_round():
+    driver = twelve()
+    root = driver.run.root
+    cut_off(driver, LIARS)
+    assert {driver.entries[index].status for index in HONEST} == {Status.INACTIVE}
+    assert_fields(driver.run, phase=Phase.HALTED, root=root, expected_members=12)
+
+
+def test_a_minority_begins_nothing_before_half_are_back():
+    driver = twelve()
+    cut_off(driver, LIARS)
+    driver.run_out()
+    driver.advance_phase()
+    for index in (*LIARS, 3, 4):
+        driver.post_ready(index)
+    assert driver.refused(driver.tick_instruction(), driver.cranker) == "NothingDue"
+    driver.post_ready(5)
+    driver.advance_phase()
+    driver.advance_phase()
+    assert_fields(driver.run, phase=Phase.COMMIT, expected_members=12)
+    assert driver.members() == [*LIARS, 3, 4, 5]
+
+
+def test_a_warmup_in_which_half_are_not_ready_begins_no_round():
+    driver = twelve()
+    cut_off(driver, LIARS)
+    driver.run_out()
+    driver.advance_phase()
+    newcomers = [driver.add() for _ in range(3)]
+    driver.advance_phase()
+    for index in LIARS:
+        driver.post_ready(index)
+    driver.run_out()
+    driver.advance_phase()
+    assert driver.run.phase == Phase.WAITING_FOR_MEMBERS
+    assert {driver.entries[index].status for index in newcomers} == {Status.INACTIVE}
+
+
+def test_half_of_the_members_go_on():
+    driver = twelve()
+    cut_off(driver, range(6))
+    assert_fields(driver.run, phase=Phase.COMMIT, expected_members=12)
+    assert driver.members() == list(range(6))
+
+
+def test_nobody_waits_for_those_who_left():
+    driver = twelve()
+    for index in HONEST:
+        driver.leave(index)
+    driver.play(1)
+    assert_fields(driver.run, phase=Phase.COMMIT, expected_members=3)
+    assert driver.members() == list(LIARS)
+
+
+def test_an_epoch_expects_those_who_begin_it():
+    driver = RoundDriver(12, **OPEN, rounds_per_epoch=5)
+    driver.start()
+    driver.play(1)
+    cut_off(driver, range(6))
+    driver.play(2)
+    assert_fields(driver.run, round=5, expected_members=6)
+
+
+@pytest.mark.parametrize(("num_there", "refusal"), [(4, "NothingDue"), (5, "")])
+def test_half_of_those_admitted_may_begin_a_run_and_fewer_may_not(num_there, refusal):
+    driver = admitted(10, num_there)
+    assert driver.attempt(driver.tick_instruction(), driver.cranker) == refusal
+
+
+def test_the_authority_may_begin_with_fewer_than_half():
+    driver = admitted(10, 4)
+    authority = driver.authority
+    tick = make.advance_phase(driver.at, authority.pubkey(), driver.run.round)
+    driver.send(tick, authority)
+    assert_fields(driver.run, phase=Phase.WARMUP, expected_members=0)
+    for index in range(4):
+        driver.post_ready(index)
+    driver.advance_phase()
+    assert_fields(driver.run, phase=Phase.COMMIT, expected_members=4)
+
+
+def admitted(num: int, num_there: int) -> RoundDriver:
+    """A run that has admitted so many owners, of whom some have joined."""
+    driver = RoundDriver(num_there, **OPEN, admission="allowlist")
+    for number in range(num - num_there):
+        owner = newcomer(driver, ("admitted", number), 2 * SOL).pubkey()
+        driver.send(make.admit(driver.at, driver.authority.pubkey(), owner), driver.authority)
+    assert driver.run.expected_members == num
+    return driver
