@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+from solders.transaction import VersionedTransaction
 from support.runs import (
     NO_AUDITS,
     assert_finished,
@@ -19,7 +21,9 @@ from support.runs import (
 from troth_attestation import header as headers
 from troth_client.transport.base import BlobId, BlobKind
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import RpcUnreachableError
+from troth_coordinator.chain.codec import program_codec
+from troth_coordinator.chain.errors import RpcUnreachableError, TransactionRejectedError
+from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.rules.phase import Phase
 
 
@@ -90,6 +94,55 @@ async def test_a_node_that_lags_behind_releases_nothing_before_commit_has_ended(
         assert run.network.reach("bob").served(address) is not None
     await run.finish()
     await assert_finished(run)
+
+
+@pytest.mark.parametrize("lag_slots", [2, 4])
+async def test_what_a_node_behind_the_newest_phase_refuses_is_sent_again(run_factory, lag_slots):
+    """Several nodes behind one address: one shows the phase, another checks what is sent."""
+    run = await run_factory.create(4, **NO_AUDITS)
+    refused = {"num": 0}
+
+    def wrap(one, ports):
+        if one.name != "bob":
+            return ports
+        checked = CheckedBehind(run, ports.chain.rpc, lag_slots, refused)
+        return replace(ports, chain=CoordinatorClient(checked, sleeper=one_turn))
+
+    run.wrap = wrap
+    await start_members(run, ["ada", "bob", "cyd", "dan"])
+    await run.finish()
+    await assert_finished(run)
+    assert refused["num"] >= 4
+    assert events_of(run, "bob", "commit_refused") == []
+    assert events_of(run, "bob", "attest_refused") == []
+    assert len(events_of(run, "bob", "attested")) == 4
+    assert included(run, "ada") == {round_: [0, 1, 2, 3] for round_ in range(4)}
+
+
+class CheckedBehind:
+    """A node that checks commits and attestations on the state of some slots ago."""
+
+    def __init__(self, run, rpc, lag_slots, refused):
+        self._run, self._rpc = run, rpc
+        self._lag_slots, self._refused = lag_slots, refused
+        errors = program_codec().errors.items()
+        self._code = next(code for code, one in errors if one.name == "WrongPhase")
+
+    def __getattr__(self, name):
+        return getattr(self._rpc, name)
+
+    async def send(self, raw, *, skip_preflight=False):
+        message = VersionedTransaction.from_bytes(raw).message
+        known = program_codec().instruction_names
+        names = [known.get(bytes(one.data)[:8]) for one in message.instructions]
+        view = await self._run.client.read_run(self._run.at.run)
+        is_old = self._run.chain.slot - view.phase_start_slot < self._lag_slots
+        acts = [at for at, name in enumerate(names) if name in ("commit_payload", "attest")]
+        if is_old and acts:
+            self._refused["num"] += 1
+            failure = TransactionFailure("InstructionError", acts[0], "Custom", self._code)
+            raise TransactionRejectedError(failure, [])
+        return await self._rpc.send(raw, skip_preflight=skip_preflight)
 
 
 class Lagging(CoordinatorClient):

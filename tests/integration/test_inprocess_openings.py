@@ -1,8 +1,10 @@
 """In a whole run: each trainer opens each round that was seeded, also after kill -9 and a fork."""
 
 from dataclasses import replace
+from unittest.mock import AsyncMock
 
 import pytest
+from support.ports import Wrapped
 from support.runs import (
     AUDITED,
     FIVE,
@@ -114,12 +116,47 @@ async def test_released_rounds_are_forgotten_and_a_fork_asks_for_them_again(run_
             await open_round(run, "ada", round_)
             ada.archive.release(round_)
         forked = replace(view, run=replace(view.run, round=6))
+        replay = replace(
+            here.replay, chain=Wrapped(here.chain, look=AsyncMock(return_value=forked))
+        )
         while ada.replica.round > 6:
-            await here.replay.follow_corrections(forked)
+            await replay.follow_corrections(forked)
         assert 5 not in ada.archive.waiting()
         assert 7 in ada.archive.waiting()
         assert sets.find(5, index) is not None
         assert sets.find(7, index) is not None, "one that was drawn anew takes its place"
+
+
+async def test_looks_of_the_past_take_back_no_round_and_throw_no_set_away(run_factory):
+    """Of several nodes behind one address one lags: a round that has closed is open there."""
+    run = await run_factory.create(6)
+    past, shown, num_closed = [], [], []
+
+    def wrap(one, ports):
+        async def snapshot(address, *hint):
+            past.append(await ports.chain.snapshot(address, *hint))
+            is_next = num_closed and len(one.events.named("round_closed")) > num_closed[0]
+            if not is_next or len(shown) >= 3:
+                return past[-1]
+            shown.append(next(view for view in past if view.run.round == 1))
+            return shown[-1]
+
+        client = Wrapped(ports.chain, snapshot=snapshot)
+        return replace(ports, chain=client) if one.name == "bob" else ports
+
+    run.wrap = wrap
+    await start_members(run, CAST)
+    await until_round(run, 3)
+    bob = member(run, "bob")
+    with time_stopped(run):
+        _sampled, root = await open_round(run, "bob", 1)
+        num_closed.append(len(bob.events.named("round_closed")))
+    await until_round(run, 5)
+    assert len(shown) == 3
+    assert bob.events.named("round_corrected") == []
+    assert bob.here.audits.openings.find(1, bob.index) == root
+    await run.finish()
+    assert included(run, "ada")[5] == [0, 1, 2]
 
 
 def settled(reported, target):

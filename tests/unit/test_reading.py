@@ -1,12 +1,11 @@
 """Looks read little and never too late, on a clock that the test moves."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
-from solders.pubkey import Pubkey
-from support.views import network, round_view, run_view
+from support.looks import TICK_SECONDS, Bench
+from support.views import round_view
 
 from troth_client.network.reading import (
     HEED_SECONDS,
@@ -15,93 +14,10 @@ from troth_client.network.reading import (
     MAX_AHEAD_SLOTS,
     PACE_SECONDS,
     STRANGE_LOOKS,
-    LeanReader,
 )
 from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.subscription import Mark, mark_of
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView
-
-TICK_SECONDS = 0.4
-"""A slot, and the time between two looks of the watcher."""
-
-
-@dataclass
-class Pushes:
-    """The newest push, as the test writes it."""
-
-    newest: Mark | None = None
-    is_live: bool = True
-    num_dropped: int = 0
-    listener: Callable[[], None] | None = None
-
-    def distrust(self) -> None:
-        self.newest, self.is_live = None, False
-        self.num_dropped += 1
-
-
-@dataclass
-class Node:
-    """A chain whose Run may be changed, and the clock of its slots."""
-
-    run: Any = field(
-        default_factory=lambda: run_view(round=3, phase=Phase.COMMIT, event_sequence=7)
-    )
-    round: Any = field(default_factory=lambda: round_view(round=3))
-    seconds: float = 100.0
-    slots_per_second: float = 1 / TICK_SECONDS
-    lag_slots: int = 0
-    reads: list[str] = field(default_factory=list)
-    hints: list[int | None] = field(default_factory=list)
-
-    @property
-    def slot(self) -> int:
-        return int(1_000 + (self.seconds - 100.0) * self.slots_per_second + 1e-9) - self.lag_slots
-
-    async def snapshot(self, _run: Pubkey, round_hint: int | None = None) -> NetworkView:
-        self.reads.append("all")
-        self.hints.append(round_hint)
-        view = network(slot=self.slot, run=self.run)
-        return replace(view, round=self.round, previous_round=None)
-
-    async def reread(self, known: NetworkView) -> NetworkView | None:
-        self.reads.append("round")
-        if replace(self.run, quorum_slot=known.run.quorum_slot) != known.run:
-            return None
-        return replace(known, slot=self.slot, run=self.run, round=self.round)
-
-
-class Bench:
-    def __init__(self) -> None:
-        self.node, self.pushes = Node(), Pushes()
-        client: Any = self.node
-        pushes: Any = self.pushes
-        self.reader = LeanReader(client, Pubkey.default(), pushes, lambda: self.node.seconds)
-
-    async def steady(self) -> "Bench":
-        """Read until the pace of slots is known."""
-        await self.pass_seconds(2.5 * PACE_SECONDS)
-        await self.reader.read()
-        self.node.reads.clear()
-        return self
-
-    async def pass_seconds(self, seconds: float) -> list[NetworkView]:
-        """Let the watcher ask for the newest view as often as it does."""
-        views = []
-        for _ in range(round(seconds / TICK_SECONDS)):
-            self.node.seconds += TICK_SECONDS
-            views.append(await self.reader.newest())
-        return views
-
-    def change(self, *, is_pushed: bool = True, **fields: Any) -> None:
-        """Let something happen on chain."""
-        self.node.run = replace(
-            self.node.run, event_sequence=self.node.run.event_sequence + 1, **fields
-        )
-        if is_pushed:
-            self.pushes.newest = mark_of(self.node.run, self.node.slot)
-            assert self.pushes.listener is not None
-            self.pushes.listener()
 
 
 @pytest.fixture
@@ -207,6 +123,36 @@ async def test_after_a_sleep_the_third_read_is_believed(bench):
             await bench.reader.read()
     assert (await bench.reader.read()).slot == bench.node.slot
     assert (await bench.pass_seconds(20))[-1].slot == pytest.approx(bench.node.slot, abs=1)
+
+
+async def test_a_read_of_a_slot_before_the_last_takes_back_nothing(bench):
+    """Of several nodes behind one address one lags; the others have shown what happened since."""
+    past, slot = bench.node.run, bench.node.slot
+    bench.change(round=4)
+    await bench.reader.read()
+    bench.node.run, bench.node.lag_slots = past, 5
+    views = [await bench.reader.read() for _ in range(2 * STRANGE_LOOKS)]
+    assert {view.run.round for view in views} == {4}
+    assert {view.slot for view in views} == {slot}
+
+
+async def test_slots_that_stay_behind_are_believed_in_the_end(bench):
+    """The chain went back, or what was shown before was never true."""
+    bench.node.lag_slots = 500
+    bench.reader.expect_change()
+    (first, *_rest) = await bench.pass_seconds(LONGEST_SECONDS)
+    assert first.slot > bench.node.slot
+    assert (await bench.pass_seconds(3 * TICK_SECONDS))[-1].slot == bench.node.slot
+
+
+async def test_a_look_back_does_not_hasten_the_slots(bench):
+    bench.node.lag_slots = 10
+    await bench.reader.read()
+    bench.node.lag_slots = 0
+    await bench.pass_seconds(PACE_SECONDS)
+    await bench.reader.read()
+    bench.node.seconds += 4 * TICK_SECONDS
+    assert (await bench.reader.newest()).slot == pytest.approx(bench.node.slot, abs=1)
 
 
 async def test_the_edge_of_a_phase_is_read_at_once_when_it_is_pushed(bench):

@@ -18,13 +18,18 @@ from solders.pubkey import Pubkey
 from troth_client.network.errors import out_of_ring
 from troth_client.network.fee_funds import FeeFunds, Rank, rank_of
 from troth_client.network.round_log import RoundLog
-from troth_client.network.sends import Due, Follower, Left
+from troth_client.network.sends import Due, Follower, Left, phase_left
 from troth_client.network.watch import ChainWatcher
 from troth_client.runtime.base import Runtime
 from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import ConfirmedTransaction, CoordinatorClient
-from troth_coordinator.chain.errors import InsufficientFundsError
+from troth_coordinator.chain.errors import (
+    REFUSALS,
+    InsufficientFundsError,
+    ProgramRefusedError,
+    Refusal,
+)
 from troth_coordinator.chain.rpc_health import MAX_LAG_SLOTS
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import Address, Digest, ParticipantIndex
@@ -191,6 +196,34 @@ class RunChain:
                 task.add_done_callback(self._report_send)
                 return None
         return task.result()
+
+    async def send_awaited(
+        self,
+        is_awaited: Callable[[NetworkView], bool],
+        send: Callable[[Due], Coroutine[Any, Any, None]],
+        refused: Callable[[Refusal], None],
+    ) -> None:
+        """Send as `send_while` what a phase waits for, and again where the program refuses it.
+
+        The RPC node that checks it may lag behind the one that was read. A refusal is told to
+        `refused` once it is final: later views wait for nothing, or MAX_LAG_SLOTS have passed.
+        """
+
+        async def once(due: Due) -> ProgramRefusedError | None:
+            try:
+                await send(due)
+            except REFUSALS as error:
+                if due.is_due and isinstance(error, ProgramRefusedError):
+                    return error
+                refused(error)
+            return None
+
+        since = self.watch.slot
+        while error := await self.send_while(is_awaited, once, left=phase_left):
+            view = await self.watch.next()
+            if not is_awaited(view) or view.slot > since + MAX_LAG_SLOTS:
+                refused(error)
+                return
 
     def _begin_send(self, send: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         task = self.runtime.start(send, "send")

@@ -12,6 +12,7 @@ Next: `watch.py`; `troth_coordinator/chain/subscription.py` for the pushes.
     pace of slots new  -> read after 0.2 s
     in between         -> the view as it was, at the slot that the clock makes it
     in the same slot   -> the same view
+    a slot of before   -> the view as it was: an RPC node lags. Believed once it lasts
 """
 
 import asyncio
@@ -34,7 +35,7 @@ PUSHED_SLOTS: Final = 18
 POLLED_SECONDS: Final = 2.0
 """Where nobody pushes, a view is at most so old. Elsewhere 18 slots count as no less than this."""
 LONGEST_SECONDS: Final = 7.5
-"""Elsewhere 18 slots count as no more than this."""
+"""Elsewhere 18 slots count as no more than this. A node that lags catches up within this time."""
 FIRST_SECONDS: Final = 0.2
 """A view is at most so old until the pace of slots is known: until then it keeps its slot."""
 LATE_SECONDS: Final = 2.0
@@ -117,7 +118,8 @@ class LeanReader:
         self._unpushed: tuple[float, Mark] | None = None
         self._heeded_at = {True: 0.0, False: 0.0}
         self._is_proven = False
-        self._num_strange = 0
+        self._num_strange = self._num_past = 0
+        self._past_at = 0.0
         self._pace = _Pace()
         self._early: asyncio.Future[None] | None = None
         pushes.listener = self._hear
@@ -138,6 +140,8 @@ class LeanReader:
             hint = None if mark is None else mark.round
             view = await self._client.snapshot(self._run, hint)
         self._check_slot(view.slot)
+        if known is not None and self._is_past(known, view.slot):
+            return self._as_of_now(known)
         self._num_shown = num_acts
         self._compare(known, view)
         if known is not None and mark is not None:
@@ -156,11 +160,30 @@ class LeanReader:
         if self._num_strange:
             self._num_strange, self._pace = 0, _Pace()
 
+    def _is_past(self, known: NetworkView, slot: int) -> bool:
+        """Tell whether a read is older than the last one, unless all have been for long.
+
+        Several nodes behind one address may lag behind each other, and one of them by hours.
+        """
+        now = self._clock()
+        self._num_past = self._num_past + 1 if slot < known.slot else 0
+        if self._num_past == 0:
+            return False
+        if self._num_past == 1:
+            self._past_at = now
+        if self._num_past < STRANGE_LOOKS or now - self._past_at < LONGEST_SECONDS:
+            return True
+        self._num_past, self._pace = 0, _Pace()
+        return False
+
     async def newest(self) -> NetworkView:
         """Return the last view at the slot of now, or read if that is due."""
         known = self._view
         if known is None or self._is_due(known):
             return await self.read()
+        return self._as_of_now(known)
+
+    def _as_of_now(self, known: NetworkView) -> NetworkView:
         slot, aged = self._pace.slot(self._clock()), self._aged
         if aged is None or aged.slot != slot:
             self._aged = aged = replace(known, slot=slot)
@@ -276,7 +299,7 @@ class _Pace:
     def observe(self, now: float, slot: int) -> None:
         """Take note of a slot that was read."""
         self._last = (now, slot)
-        if self._anchor is None or slot < self._anchor[1]:
+        if self._anchor is None:
             self._anchor = (now, slot)
         elif now - self._anchor[0] >= PACE_SECONDS:
             self._slots_per_second = (slot - self._anchor[1]) / (now - self._anchor[0])

@@ -47,7 +47,8 @@ GONE_LOOKS = 150
 class ChainWatcher:
     """The views of one run on chain, at confirmed finality.
 
-    reader: what a look reads; everything, if none is given.
+    reader: what a look reads; everything, if none is given. newest_slot: the highest slot of any
+    view so far; that of the latest is lower where an RPC node lags.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class ChainWatcher:
         self._events = events
         self._next: asyncio.Future[NetworkView] | None = None
         self._latest: NetworkView | None = None
+        self.newest_slot = 0
         self._num_failures = self._num_gone = 0
 
     @property
@@ -95,7 +97,7 @@ class ChainWatcher:
 
     def _hand_out(self, view: NetworkView) -> NetworkView:
         self._num_failures = self._num_gone = 0
-        self._latest = view
+        self._latest, self.newest_slot = view, max(self.newest_slot, view.slot)
         waiting, self._next = self._next, None
         if waiting is not None and not waiting.done():
             waiting.set_result(view)

@@ -9,12 +9,12 @@ from functools import partial
 
 from troth_attestation.possession import possession, vouched
 from troth_client.network.chain import RunChain
-from troth_client.network.sends import Due, phase_left
+from troth_client.network.sends import Due
 from troth_client.state.records import Held, OwnRoot, RoundPlan
 from troth_client.steps.transitions import close_by
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import REFUSALS
+from troth_coordinator.chain.errors import Refusal
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import NetworkView
@@ -36,10 +36,10 @@ async def attest(
     if view.run.phase != Phase.ATTEST or bitmap.has(round_.attested, chain.index):
         return
     payloads = {i: one.submission.payload for i, one in held.items() if one.decoded is not None}
-    await chain.send_while(
+    await chain.send_awaited(
         lambda now: _is_awaited(chain, plan, now),
         partial(_send, chain, own, view, payloads),
-        left=phase_left,
+        partial(_refused, chain, plan),
     )
 
 
@@ -64,11 +64,11 @@ async def _send(
         chain.at, chain.payer, chain.index, round_, vouched(payloads), proof
     )
     carried = close_by(chain, own, view, vouched(payloads))
-    try:
-        sent = await chain.send_carrying(attestation, carried, due)
-    except REFUSALS as error:
-        chain.events.emit("attest_refused", round=round_, name=error.name, reason=str(error))
-        return
+    sent = await chain.send_carrying(attestation, carried, due)
     chain.events.emit(
         "attested", round=round_, held=len(payloads), fee=sent.fee_lamports, slot=sent.slot
     )
+
+
+def _refused(chain: RunChain, plan: RoundPlan, error: Refusal) -> None:
+    chain.events.emit("attest_refused", round=plan.round, name=error.name, reason=str(error))

@@ -10,7 +10,7 @@ from functools import partial
 from troth_attestation import header as headers
 from troth_attestation.header import Header
 from troth_client.network.chain import RunChain
-from troth_client.network.sends import Due, phase_left
+from troth_client.network.sends import Due
 from troth_client.state.errors import ResidualLostError
 from troth_client.state.records import RoundPlan
 from troth_client.state.round_state import RoundState
@@ -18,7 +18,7 @@ from troth_client.steps.transitions import advance_by
 from troth_client.storage.entries import ResidualEntry, Submission
 from troth_client.telemetry.spans import timed
 from troth_coordinator.chain import instructions
-from troth_coordinator.chain.errors import REFUSALS
+from troth_coordinator.chain.errors import Refusal
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.phase import Phase
@@ -59,10 +59,10 @@ async def commit(
         return
     if entry is not None:
         state.archive.put(entry)
-    await chain.send_while(
+    await chain.send_awaited(
         lambda now: _is_awaited(chain, plan, now),
         partial(_send, chain, plan, view, header),
-        left=phase_left,
+        partial(_refused, chain, plan),
     )
 
 
@@ -97,12 +97,12 @@ async def _send(
     committing = instructions.commit_payload(
         chain.at, chain.payer, chain.index, plan.round, headers.header_hash(header), vote
     )
-    try:
-        sent = await chain.send_carrying(committing, advance_by(chain, view), due)
-    except REFUSALS as error:
-        chain.events.emit("commit_refused", round=plan.round, name=error.name, reason=str(error))
-        return
+    sent = await chain.send_carrying(committing, advance_by(chain, view), due)
     chain.events.emit("committed", round=plan.round, fee=sent.fee_lamports, slot=sent.slot)
+
+
+def _refused(chain: RunChain, plan: RoundPlan, error: Refusal) -> None:
+    chain.events.emit("commit_refused", round=plan.round, name=error.name, reason=str(error))
 
 
 def is_current(chain: RunChain, state: RoundState, header: Header) -> bool:

@@ -109,7 +109,8 @@ class Replay:
         """Rewind to the first round whose outcome on chain is not what was applied here.
 
         A strike by report_missing, or a fork, changes an outcome. Later rounds are rewound too, and
-        the caller applies them again when it brings the replica forward.
+        the caller applies them again when it brings the replica forward. That a closed round is
+        open again must be shown by the newest slot so far, not by an RPC node that lags.
         """
         past = self.state.replica.applied()
         if not past:
@@ -120,6 +121,8 @@ class Replay:
             is_closed = account is not None and bool(account.flags & RoundFlag.CLOSED)
             if not is_undone and (account is None or not is_closed or closure_of(account) == known):
                 continue
+            if is_undone and not await self._is_undone(known.round):
+                return
             is_changed = self._own_bit(known.included) != self._own_bit(account)
             await self._rewind(known.round, is_undone=is_undone, is_own_changed=is_changed)
             return
@@ -291,6 +294,11 @@ class Replay:
         except RewindError:
             return False
         return True
+
+    async def _is_undone(self, round_: RoundIndex) -> bool:
+        """Look again: tell whether a round is open, at no slot before one that was shown."""
+        view = await self.chain.look()
+        return view.slot >= self.chain.watch.newest_slot and round_ >= view.run.round
 
     def _own_bit(self, included: int | RoundView | None) -> bool:
         if isinstance(included, RoundView):

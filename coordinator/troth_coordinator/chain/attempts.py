@@ -98,7 +98,8 @@ class Once(Alone):
 class Attempts:
     """The transaction being sent and every signature it has been sent under.
 
-    held: lamports set aside for the priority of each signature that may still land.
+    held: lamports set aside for the priority of each signature that may still land. is_behind: the
+    node took nothing, for it lags. num_unknown: how often it did not know the newest blockhash.
     """
 
     instructions: Sequence[Instruction]
@@ -113,6 +114,8 @@ class Attempts:
     num_tries: int = 0
     num_polls: int = 0
     num_blockhashes: int = 0
+    num_unknown: int = 0
+    is_behind: bool = False
     is_sent: bool = False
     is_refused: bool = False
     last_error: RpcError | None = None

@@ -16,8 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import aiohttp
-from solana.rpc.commitment import Confirmed
-from solana.rpc.types import TxOpts
 from solders.account_decoder import UiAccountEncoding
 from solders.commitment_config import CommitmentLevel
 from solders.hash import Hash
@@ -40,8 +38,10 @@ from troth_coordinator.chain.errors import (
 )
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.chain.http_provider import CappedProvider, Client, Request, reason_of
+from troth_coordinator.chain.newest_slot import NewestSlot
 from troth_coordinator.chain.record_json import read_listed, read_record
 from troth_coordinator.chain.rpc import (
+    BEHIND_CODE,
     MAX_ACCOUNTS_PER_CALL,
     Account,
     BytesAt,
@@ -70,6 +70,7 @@ VERSIONS: Final = (0, 127)
 second is the highest that there can be, for a transaction that a node does not show otherwise."""
 UNSUPPORTED_VERSION, INVALID_PARAMS = -32_015, -32_602
 """Codes of an RPC node that does not show a transaction, or takes no request for such a version."""
+_SEND: Final = {"encoding": "base64", "preflightCommitment": "confirmed"}
 _SIMULATE: Final = {"encoding": "base64", "commitment": "confirmed", "sigVerify": True}
 _LIST: Final = {"limit": PAGE_SIZE, "commitment": "confirmed"}
 _RECORD: Final = {"encoding": "json", "commitment": "confirmed"}
@@ -113,6 +114,7 @@ class HttpRpc:
         self._timeout_seconds = timeout_seconds
         self._provider = CappedProvider(url, max_reply_bytes, self.name)
         self._client = Client(self._provider)
+        self._newest = NewestSlot()
 
     async def __aenter__(self) -> HttpRpc:
         """Open for use in `async with`."""
@@ -128,7 +130,9 @@ class HttpRpc:
 
     async def get_slot(self) -> int:
         """See Rpc.get_slot."""
-        return await self._ask("getSlot", self._client.get_slot, lambda reply: reply.value)
+        slot = await self._ask("getSlot", self._client.get_slot, lambda reply: int(reply.value))
+        self._newest.saw(slot)
+        return slot
 
     async def block_height(self) -> int:
         """See Rpc.block_height."""
@@ -155,6 +159,7 @@ class HttpRpc:
         )
         if len(accounts) != len(keys):
             raise MalformedReplyError(method, f"{len(accounts)} accounts for {len(keys)} keys")
+        self._newest.saw(slot)
         return slot, accounts
 
     async def get_program_accounts(
@@ -182,19 +187,13 @@ class HttpRpc:
 
     async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
         """See Rpc.send."""
-        options = TxOpts(skip_preflight=skip_preflight, preflight_commitment=Confirmed)
-        return await self._ask(
-            "sendTransaction",
-            lambda: self._client.send_raw_transaction(raw, options),
-            lambda reply: reply.value,
-        )
+        config = {**_SEND, "skipPreflight": skip_preflight}
+        return await self._judge("sendTransaction", raw, config, Signature.from_string)
 
     async def simulate(self, raw: bytes) -> Simulation:
         """See Rpc.simulate."""
-        return await self._ask_json(
-            "simulateTransaction",
-            [base64.b64encode(raw).decode(), _SIMULATE],
-            lambda result: _simulation(result["value"]),
+        return await self._judge(
+            "simulateTransaction", raw, _SIMULATE, lambda result: _simulation(result["value"])
         )
 
     async def statuses(
@@ -210,6 +209,9 @@ class HttpRpc:
         )
         if len(found) != len(keys):
             raise MalformedReplyError(method, f"{len(found)} statuses for {len(keys)} keys")
+        for status in found:
+            if status is not None and status.finality != "processed":
+                self._newest.saw(status.slot)
         return found
 
     async def transaction(self, signature: Signature) -> TransactionRecord | None:
@@ -278,6 +280,23 @@ class HttpRpc:
             lambda: self._client.request_airdrop(address, lamports),
             lambda reply: reply.value,
         )
+
+    async def _judge(
+        self, method: str, raw: bytes, config: Mapping[str, object], convert: Callable[[Any], _T]
+    ) -> _T:
+        """One request about a transaction, to be judged at no slot before one that was seen.
+
+        Of several nodes behind one address one lags: it would refuse what follows from the newest.
+        """
+        params = [base64.b64encode(raw).decode(), {**config, **self._newest.config}]
+        is_behind = False
+        try:
+            return await self._ask_json(method, params, convert)
+        except RpcRefusedError as error:
+            is_behind = error.code == BEHIND_CODE
+            raise
+        finally:
+            self._newest.told(is_behind=is_behind)
 
     async def _ask_json(
         self, method: str, params: Sequence[object], convert: Callable[[Any], _T]

@@ -106,6 +106,10 @@ class TransactionRecord:
     inner_calls: tuple[InnerCall, ...] | None
 
 
+BEHIND_CODE: Final = -32_016
+"""The code of an RpcRefusedError where a node has not reached a slot that was seen before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """The outcome that a transaction would have now. `failure` is None where it would succeed."""
@@ -150,7 +154,8 @@ class Rpc(Protocol):
     async def send(self, raw: bytes, *, skip_preflight: bool = False) -> Signature:
         """Hand a signed transaction to the node, which forwards it: no word on whether it lands.
 
-        Raises TransactionRejectedError when preflight refuses it.
+        Raises TransactionRejectedError when preflight refuses it, and RpcRefusedError with
+        BEHIND_CODE when that would be at a slot before one that was seen.
         """
         ...
 

@@ -204,13 +204,16 @@ class NodeHealth:
     def complaint(self, node: Node, slot: int) -> str:
         """Take note of the slot that a node shows; say what is wrong with it, "" for nothing."""
         now, best, before = self.clock(), self._best(), node.slot
+        if len(self.nodes) == 1 and slot + MAX_LAG_SLOTS < before and not self._has_stood(node):
+            # Of several nodes behind one address one lags: what another has shown still counts.
+            return _behind(slot, before)
         if slot > before or slot < before - MAX_LAG_SLOTS:
             node.moved_at = now
         node.slot = slot
         if self._is_far(node):
             return f"slot {slot}, more than {FAR_SLOTS} ahead of what others show"
         if slot + MAX_LAG_SLOTS < best:
-            return f"slot {slot}, {best - slot} behind slot {best}, which was shown before"
+            return _behind(slot, best)
         if slot <= before and now - node.moved_at >= FROZEN_SECONDS:
             return f"no slot after {before} for {now - node.moved_at:.0f} s"
         return ""
@@ -233,12 +236,18 @@ class NodeHealth:
 
     def _is_far(self, node: Node) -> bool:
         """Tell whether a node is so far ahead of one that moves that it makes up its slots."""
-        since = self.clock() - MOVING_SECONDS
-        others = [one.slot for one in self.nodes if one is not node and one.moved_at >= since]
+        others = [n.slot for n in self.nodes if n is not node and not self._has_stood(n)]
         return max(others, default=-1) >= 0 and node.slot > max(others) + FAR_SLOTS
+
+    def _has_stood(self, node: Node) -> bool:
+        return self.clock() - node.moved_at > MOVING_SECONDS
 
     def _meanwhile(self, node: Node) -> str:
         other = next((n for n in self.nodes if n is not node and n.rest_until is None), None)
         if other is not None:
             return f"{other.name} is asked instead"
         return "it is asked again about once a second; nothing is lost until a deadline passes"
+
+
+def _behind(slot: int, best: int) -> str:
+    return f"slot {slot}, {best - slot} behind slot {best}, which was shown before"

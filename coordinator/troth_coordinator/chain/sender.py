@@ -9,6 +9,7 @@ Next: client.py, which offers one coroutine per instruction on top of it.
         landed and succeeded        -> done, under whichever signature it was
         landed and failed           -> named error
         refused by preflight        -> done if an earlier attempt landed, else named error
+        node behind the newest slot -> send the same bytes again at the next poll
         blockhash too old           -> next attempt, once a node says that this one did not land
         node silent                 -> send the same bytes again until their blockhash expires
         window closing              -> sign anew for a higher price: the program takes one of them
@@ -38,7 +39,7 @@ from troth_coordinator.chain.errors import (
 from troth_coordinator.chain.events import Event, EventReader
 from troth_coordinator.chain.pricing import Pricing
 from troth_coordinator.chain.program_errors import sort_failure
-from troth_coordinator.chain.rpc import Rpc, Status, TransactionRecord
+from troth_coordinator.chain.rpc import BEHIND_CODE, Rpc, Simulation, Status, TransactionRecord
 from troth_coordinator.chain.transactions import (
     FEE_PER_SIGNATURE_LAMPORTS,
     MAX_SPARE_UNITS,
@@ -52,6 +53,8 @@ Sleeper = Callable[[float], Awaitable[None]]
 
 OUTBID = 2
 """A send under way is signed anew only for so many times its price."""
+LAG_POLLS = 40
+"""Eight seconds: a node that lags has caught up after so many polls."""
 _SEAL = object()
 
 
@@ -161,7 +164,7 @@ class Sender:
             if not attempts.watch.may_sign():
                 break
             self._sign(attempts, blockhash, price)
-            attempts.is_sent = False
+            attempts.is_sent, attempts.num_unknown = False, 0
             landed = await self._land(attempts)
             if landed is not None:
                 return landed
@@ -180,11 +183,21 @@ class Sender:
         """
         blockhash = await self._rpc.latest_blockhash()
         signed = assemble(instructions, signers, blockhash, self._budget)
-        found = await self._rpc.simulate(signed.raw)
+        found = await self._simulated(signed.raw)
         if found.failure is not None:
             refused = TransactionRejectedError(found.failure, found.logs)
             attempts = Attempts(instructions, signers, 0, Alone(), latest=signed)
             raise self._sorted(attempts, refused, landed=False)
+
+    async def _simulated(self, raw: bytes) -> Simulation:
+        for _poll in range(LAG_POLLS):
+            try:
+                return await self._rpc.simulate(raw)
+            except RpcRefusedError as error:
+                if error.code != BEHIND_CODE:
+                    raise
+            await self._sleeper(self._policy.poll_seconds)
+        return await self._rpc.simulate(raw)
 
     def _release(self, attempts: Attempts) -> None:
         """Forget what was set aside for signatures that did not land and cannot any more."""
@@ -248,7 +261,8 @@ class Sender:
             is_repeated = poll % policy.resend_every == policy.resend_every - 1
             if is_repeated:
                 attempts.watch.waiting(self._state(attempts))
-            if is_open and attempts.watch.is_due and (is_repeated or self._is_late(attempts)):
+            is_repeated = is_repeated or attempts.is_behind or self._is_late(attempts)
+            if is_open and attempts.watch.is_due and is_repeated:
                 is_open = await self._repeat(attempts)
         raise UnconfirmedError(str(attempts.signed.signature), attempts.last_error)
 
@@ -258,11 +272,12 @@ class Sender:
         A silent node is no answer: the bytes may be on their way, so polling decides.
         """
         attempts.num_tries += 1
+        attempts.is_behind = False
         try:
             await self._rpc.send(attempts.signed.raw)
         except TransactionRejectedError as error:
             if error.failure.kind == "BlockhashNotFound":
-                return False
+                return await self._is_unknown_yet(attempts)
             if error.failure.kind == "AlreadyProcessed":
                 return True
             # The refusal may be the echo of our own success, here or under an earlier signature.
@@ -271,12 +286,25 @@ class Sender:
                 attempts.is_refused = len(attempts.held) == 1
                 raise self._sorted(attempts, error, landed=False) from error
         except RpcError as error:
-            if isinstance(error, RpcRefusedError) and not attempts.is_sent:
+            code = error.code if isinstance(error, RpcRefusedError) else None
+            attempts.is_behind = code == BEHIND_CODE
+            if code not in (None, BEHIND_CODE) and not attempts.is_sent:
                 attempts.is_refused = True
                 raise
             attempts.last_error = error
-        attempts.is_sent = True
+        attempts.is_sent |= not attempts.is_behind
         return True
+
+    async def _is_unknown_yet(self, attempts: Attempts) -> bool:
+        """Tell whether a blockhash that a node does not know is too new for it, not too old.
+
+        Bytes that were taken before may land for as long as their blockhash lives.
+        """
+        if await self._has_expired(attempts.signed):
+            return False
+        attempts.num_unknown += 1
+        attempts.is_behind = attempts.num_unknown <= LAG_POLLS
+        return attempts.is_behind or attempts.is_sent
 
     async def _look(
         self, attempts: Attempts, *, search_history: bool

@@ -280,6 +280,24 @@ def test_the_only_node_may_lag_because_nobody_knows_better():
     assert on_bench(1, work) == []
 
 
+def test_an_only_address_that_falls_far_back_is_named_however_often_it_is_asked():
+    """Several nodes are behind it, and a connection that is kept alive stays with one."""
+
+    async def work(bench):
+        await bench.poll(2)
+        bench.nodes[0].alter = behind(1_500)
+        await bench.poll(2)
+        told = list(bench.reports.told)
+        bench.nodes[0].alter = None
+        await bench.poll(2)
+        return told, bench.reports.told[-1]
+
+    told, last = on_bench(1, work)
+    assert len(told) == 1
+    assert told[0].startswith("trouble a: slot 1005, 1499 behind slot 2504")
+    assert last == "recovered a"
+
+
 def test_one_node_that_claims_the_far_future_does_not_outrun_two():
     async def work(bench):
         bench.nodes[2].alter = behind(-(10**9))
