@@ -20,6 +20,7 @@ from troth_client.hub.follow import Follower
 from troth_client.hub.keeping import MAX_SET_BYTES, BoundedFiles, KeptSets
 from troth_client.hub.metrics import metrics
 from troth_client.hub.states import KeptStates
+from troth_client.network.expecting import expect_submissions
 from troth_client.run_files.files import LIMITS, KeptFiles
 from troth_client.run_files.push import push_files
 from troth_client.runtime.files import DiskFullError
@@ -280,6 +281,26 @@ async def test_a_payload_has_its_trainers_part_of_the_hubs_room(tmp_path, num_by
         cache.judge(f"header/{address.hex()}", data)
     payload = BlobId(HEADER.round, BlobKind.PAYLOAD, HEADER.payload_root)
     assert list(cache.welcome(payload.address)) == ([num_bytes] if is_kept else [])
+
+
+async def test_a_hub_that_restarts_after_a_header_takes_its_payload(tmp_path):
+    """The payload is expected because of the header, which the hub has by now."""
+    named = replace(HEADER, round=BLOB.round, payload_root=BLOB.key, payload_bytes=len(DATA))
+    data = headers.encode(named) + headers.sign(named, SEED)
+    header = BlobId(BLOB.round, BlobKind.HEADER, headers.header_hash(named))
+    ballots = {0: replace(BALLOT, header_hash=header.key)}
+    round_ = round_view(ballots, committed=1, round=BLOB.round)
+
+    def expect(cache):
+        expect_submissions(cache, round_, lambda *_: None)
+
+    async with Hub(tmp_path) as hub:
+        expect(hub.cache)
+        assert await hub.push(header, data) == 201
+    async with Hub(tmp_path) as again:
+        expect(again.cache)
+        assert await again.push(header, data) == 200
+        assert await again.push(BLOB, DATA) == 201
 
 
 @pytest.mark.parametrize(("is_small", "num_refused"), [(True, 0), (False, 6)])

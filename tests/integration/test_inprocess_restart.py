@@ -18,6 +18,7 @@ from support.attacks.judges import (
     until_event,
 )
 from support.hourglass import Hourglass, SlowRuntime
+from support.ports import Wrapped
 from support.runs import Chronicle, assert_conserved, events_of, member, start_members, until_round
 
 from troth_client.participant.assembly import assemble
@@ -29,21 +30,26 @@ AWAY = 3
 """Slots between the death and the restart."""
 
 
-async def restart_slowly(run, one, death):
-    """Start a killed member again; reading its weights takes `SLOTS` slots, and so does a check."""
+async def restart(run, one, death, wrap):
+    """Start a killed member again, with its ports wrapped."""
     death.release_clock()
     run.runtime.join()
     for _ in range(AWAY):
         await run.runtime.wait()
     run.runtime.leave()
+    run.wrap = wrap
+    one.events.emit("life_ended")
+    await run.start(one)
+
+
+async def restart_slowly(run, one, death):
+    """Start a killed member again; reading its weights takes `SLOTS` slots, and so does a check."""
     hourglass = Hourglass(run.chain)
 
     def slowed(member, ports):
         return replace(ports, runtime=SlowRuntime(ports.runtime, hourglass, assemble, SLOTS))
 
-    run.wrap = slowed
-    one.events.emit("life_ended")
-    await run.start(one)
+    await restart(run, one, death, slowed)
 
 
 def since_restart(one):
@@ -99,3 +105,27 @@ async def test_a_vote_of_a_juror_is_revealed_before_the_weights_are_read(run_fac
     await assert_conserved(run)
     assert (await entry_of(run, fay)).stake == STAKE
     assert tale.named("Penalised") == []
+
+
+async def test_ones_own_payload_is_served_before_the_weights_are_checked(run_factory):
+    """The others gather it just now, and checking and replaying weights takes long.
+
+    It came with the round before, and our own payload only once we took part in the round again.
+    """
+    run = await run_factory.create(3, **UNSAMPLED)
+    death = mortal(run, "bob", "gathered", round_=1)
+    await start_members(run, ("ada", "bob", "cyd"))
+    bob, released = member(run, "bob"), []
+    await death_of(bob)
+
+    def noting(one, ports):
+        def release(round_):
+            released.append(int(round_))
+            ports.transport.release(round_)
+
+        wrapped = Wrapped(ports.transport, release=release)
+        return replace(ports, transport=wrapped) if one is bob else ports
+
+    await restart(run, bob, death, noting)
+    await until_round(run, 2)
+    assert released[0] == 1

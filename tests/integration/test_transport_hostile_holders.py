@@ -149,6 +149,38 @@ async def test_a_stall_ends_long_before_the_time_for_the_whole_blob():
     assert blobs.reasons(found.value) == {bad.endpoint: "HolderSilentError"}
 
 
+async def test_a_dripping_holder_is_cut_off_long_before_the_time_for_the_whole_blob():
+    """It sends on and on, so it is never silent; each byte gives it hardly more time."""
+    patient = Patience(grace_seconds=0.3, floor_bytes_per_second=1000)
+    async with (
+        Hostile(drip) as bad,
+        http_transport("127.0.0.1", 0, patience=patient) as taker,
+    ):
+        async with asyncio.timeout(patient.attempt_seconds(len(DATA)) / 4):
+            with pytest.raises(FetchError) as found:
+                await taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes)
+    assert blobs.reasons(found.value) == {bad.endpoint: "HolderSilentError"}
+
+
+async def test_bytes_that_are_pushed_meanwhile_end_the_wait_for_a_dripping_holder():
+    patient = Patience(grace_seconds=600, hedge_seconds=0.1)
+    async with (
+        Hostile(drip) as bad,
+        http_transport("127.0.0.1", 0) as maker,
+        http_transport("127.0.0.1", 0, patience=patient) as taker,
+    ):
+        taker.expect(BLOB, len(DATA), bytes)
+        fetching = asyncio.create_task(taker.fetch(BLOB, [bad.endpoint], len(DATA), bytes))
+        async with asyncio.timeout(60):
+            while not bad.heads:
+                await asyncio.sleep(0.01)
+            maker.hold(BLOB, DATA)
+            maker.release(BLOB.round)
+            (pushed,) = await maker.push(BLOB.round, [taker.endpoint])
+            assert pushed.error is None
+            assert await fetching == DATA
+
+
 async def test_large_payloads_are_hashed_beside_the_event_loop():
     blob, data = blobs.payload(leaves=2048)
     async with (

@@ -14,7 +14,7 @@ from troth_attestation.header import Header
 from troth_client.transport.base import BlobId, BlobKind, Check
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
-from troth_coordinator.rules.view import NetworkView, RoundView
+from troth_coordinator.rules.view import NetworkView, RoundView, RunView
 
 SIGNED_HEADER_BYTES = headers.HEADER_BYTES + headers.SIGNATURE_BYTES
 CheckHeader = Callable[[int, Header, bytes], None]
@@ -28,10 +28,14 @@ class Expecting(Protocol):
         """Accept a push of these bytes from anybody."""
 
 
+def last_over(run: RunView) -> int:
+    """Return the last round whose Commit phase the chain shows as ended; -1 before the first."""
+    return run.round if run.phase == Phase.ATTEST else run.round - 1
+
+
 def is_commit_over(view: NetworkView, round_: int) -> bool:
     """Whether the chain shows it; an RPC node that lags shows an earlier round or phase."""
-    run = view.run
-    return run.round > round_ or (run.round == round_ and run.phase == Phase.ATTEST)
+    return round_ <= last_over(view.run)
 
 
 def expect_submissions(taker: Expecting, round_: RoundView, check_header: CheckHeader) -> None:

@@ -28,6 +28,7 @@ from troth_client.model.init import initial_weights
 from troth_client.model.llama import Llama
 from troth_client.model.weights import load_weights, weight_views
 from troth_client.network.chain import Identity, RunChain
+from troth_client.network.expecting import last_over
 from troth_client.network.fee_funds import FeeFunds
 from troth_client.network.reading import LeanReader, Reader
 from troth_client.network.submissions import Submissions
@@ -307,9 +308,10 @@ def _resume(member: Member, view: RunView, stored: WeightState | None) -> None:
             # round is made again.
             state.residual.proposal = None
     _hold_own(member.submissions, state.store)
-    # Rounds before the replica's are closed on chain: their Commit phases have ended.
-    if state.replica.round > 0:
-        member.submissions.transport.release(RoundIndex(state.replica.round - 1))
+    # Rounds before the replica's are closed on chain, whatever an RPC node that lags shows now.
+    over = max(last_over(view), state.replica.round - 1)
+    if over >= 0:
+        member.submissions.transport.release(RoundIndex(over))
 
 
 def _hold_own(submissions: Submissions, store: Store) -> None:

@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from troth_client.errors import ClientError
-from troth_client.runtime.files import Closable
+from troth_client.runtime.files import OPEN_MODE, TEMPORARY_SUFFIX, Closable
 from troth_client.telemetry.events import Event, JsonValue
 
 EVENTS_FILE = "events.jsonl"
@@ -31,6 +32,7 @@ NEWEST_BYTES = 1 << 20
 """How much of the end of a log is searched for its newest event."""
 NUM_OLDER_FILES = 4
 _DIGITS = 6
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class EventLog(Closable):
 
     `bound` fields (participant, index) are added to every line. Times are Unix seconds. A full disk
     costs events and nothing else: their number is the event `events_lost`, once there is room.
+    Threads may emit beside each other.
     """
 
     def __init__(self, path: Path, rotation: Rotation, **bound: JsonValue) -> None:
@@ -55,9 +58,11 @@ class EventLog(Closable):
         self._rotation = rotation
         self._bound = bound
         self._num_lost = 0
-        self._size = 0
-        self._handle: int | None = None
-        self._open()
+        self._turn = threading.RLock()
+        self._handle: int | None = os.open(path, _FLAGS, OPEN_MODE)
+        self._size = os.fstat(self._handle).st_size
+        if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":
+            self._append(b"\n")
 
     @classmethod
     def open(cls, path: Path, rotation: Rotation | None = None, **bound: JsonValue) -> Self:
@@ -69,30 +74,25 @@ class EventLog(Closable):
 
     def emit(self, event: str, /, **fields: JsonValue) -> None:
         """Write one line: time, event name, bound fields, fields."""
-        if self._num_lost and self._write("events_lost", {"count": self._num_lost}):
-            self._num_lost = 0
-        if self._num_lost or not self._write(event, fields):
-            self._num_lost += 1
+        with self._turn:
+            if self._num_lost and self._write("events_lost", {"count": self._num_lost}):
+                self._num_lost = 0
+            if self._num_lost or not self._write(event, fields):
+                self._num_lost += 1
 
     def drop_older(self) -> None:
         """Remove the older files, as rotation would; what cannot be removed stays."""
-        for number, path in older_files(self._path):
-            with contextlib.suppress(OSError, ClientError):
-                self._rotation.removing(number, path)
-                path.unlink()
+        with self._turn:
+            for number, path in older_files(self._path):
+                with contextlib.suppress(OSError, ClientError):
+                    self._remove(number, path)
 
     def close(self) -> None:
         """Close the file; harmless when repeated."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
-
-    def _open(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        handle = self._handle = os.open(self._path, flags, 0o666)
-        self._size = os.fstat(handle).st_size
-        if self._size and os.pread(handle, 1, self._size - 1) != b"\n":
-            self._append(b"\n")
+        with self._turn:
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None
 
     def _write(self, event: str, fields: dict[str, JsonValue]) -> bool:
         record = {"time": round(time.time(), 3), "event": event, **self._bound, **fields}
@@ -100,8 +100,9 @@ class EventLog(Closable):
         if not self._append(line):
             return False
         if self._size >= self._rotation.max_file_bytes:
-            # An older file that cannot be moved or removed now is left for the next time.
-            with contextlib.suppress(OSError):
+            # An older file that cannot be moved or removed now is left for the next time: the disk
+            # may be full, or the process have no handle left.
+            with contextlib.suppress(OSError, ClientError):
                 self._rotate()
         return True
 
@@ -122,13 +123,24 @@ class EventLog(Closable):
     def _rotate(self) -> None:
         older = older_files(self._path)
         number = older[-1][0] + 1 if older else 1
-        self._path.rename(_older(self._path, number))
+        new = self._path.with_name(self._path.name + TEMPORARY_SUFFIX)
+        # First: where it cannot be opened, the log goes on in the file that it has.
+        handle = os.open(new, _FLAGS | os.O_TRUNC, OPEN_MODE)
+        try:
+            self._path.rename(_older(self._path, number))
+            new.rename(self._path)
+        except OSError:
+            os.close(handle)
+            raise
         self.close()
-        self._open()
+        self._handle, self._size = handle, 0
         surplus = len(older) + 1 - self._rotation.num_older
         for number, path in older[: max(0, surplus)]:
-            self._rotation.removing(number, path)
-            path.unlink()
+            self._remove(number, path)
+
+    def _remove(self, number: int, path: Path) -> None:
+        self._rotation.removing(number, path)
+        path.unlink()
 
 
 class EventTail:

@@ -7,6 +7,7 @@ Never: opens a connection.
 Next: `exchange.py`; `MemoryBlobs` and `files.FolderBlobs`, which hold the blobs.
 """
 
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
@@ -119,10 +120,13 @@ class BlobCache:
         """Keep foreign bytes that passed every check, in place of others kept before.
 
         Bytes of the kinds in `SHOWN` are not kept here: the participant that fetched them does.
+        Where a push of these was expected, its check runs as well: it may expect the next blob.
         """
-        self._expected.pop(blob.address, None)
         if blob.kind not in SHOWN and self._blobs.get(blob.address) != data:
             self._blobs.put(blob, data)
+        expected = self._expected.pop(blob.address, None)
+        if expected is not None:
+            _follow_up(expected.check, data)
 
     def accept(self, blob: BlobId, data: bytes) -> None:
         """Keep pushed bytes that passed `judge`: opening sets and files lie in what we show.
@@ -136,6 +140,7 @@ class BlobCache:
                 if len(data) in place.welcome(blob.kind, blob.key):
                     place.accept(blob.kind, blob.key, data)
         else:
+            self._expected.pop(blob.address, None)  # `judge` has run its check
             self.keep(blob, data)
 
     def find(self, blob: BlobId) -> bytes | None:
@@ -185,13 +190,19 @@ class BlobCache:
         return any(place.has(file.kind, file.key) for place in self._places(file.kind))
 
     def expect(self, blob: BlobId, num_bytes: int, check: Check[object]) -> None:
-        """Accept a push of these bytes from now on; BlobRefusedError for those in `SHOWN`."""
+        """Accept a push of these bytes from now on; BlobRefusedError for those in `SHOWN`.
+
+        Where they are here, as after a restart, `check` runs now: a header's expects its payload.
+        """
         if blob.kind in SHOWN:
             raise BlobRefusedError(
                 "a header or a payload", f"{blob.kind}", "Opening sets have a list of their own."
             )
-        if self._blobs.get(blob.address) is None:
+        held = self._blobs.get(blob.address)
+        if held is None:
             self._expected[blob.address] = _Expected(blob, num_bytes, check)
+        else:
+            _follow_up(check, held)
 
     def welcome(self, address: str) -> Collection[int]:
         """Return the sizes of the bytes that may be pushed to an address, none if none may."""
@@ -261,6 +272,12 @@ class BlobCache:
         states = self._states if kind in OF_STATES else None
         files = None if kind is BlobKind.PIECES else self._files
         return [place for place in (states, files) if place is not None]
+
+
+def _follow_up(check: Check[object], data: bytes) -> None:
+    """Let a check expect what these bytes name; those that fail it name nothing."""
+    with contextlib.suppress(ClientError, AttestationError):
+        check(data)
 
 
 def _openings_root(address: str) -> bytes | None:

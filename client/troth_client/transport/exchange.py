@@ -6,8 +6,9 @@ Next: `http.py`, `memory.py`, each of which makes an `Exchange` over its wire.
 
 A fetch asks holders one after the other, best score first. When one fails, the next starts from the
 byte where it stopped. When one is slow, the next starts beside it, from the first byte. The first
-bytes that pass win. If bytes of several holders do not fit together, the fault cannot be traced to
-one of them: each of those holders is asked again, for all bytes.
+bytes that pass win, also those that somebody pushes to us meanwhile. If bytes of several holders do
+not fit together, the fault cannot be traced to one of them: each of those holders is asked again,
+for all bytes.
 """
 
 import asyncio
@@ -60,6 +61,22 @@ class Patience:
     def attempt_seconds(self, num_bytes: int) -> float:
         """Return the time for one attempt at `num_bytes` bytes."""
         return self.grace_seconds + num_bytes / self.floor_bytes_per_second
+
+
+class Pace:
+    """A `limit` that grows as bytes move: whoever is slower than the floor is cut off early."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._began = asyncio.get_running_loop().time()
+        self._num_bytes = 0
+        self.limit = asyncio.timeout(patience.attempt_seconds(0))
+
+    def moved(self, num_bytes: int) -> None:
+        """Note that so many more bytes came or went."""
+        self._num_bytes += num_bytes
+        if not self.limit.expired():
+            self.limit.reschedule(self._began + self._patience.attempt_seconds(self._num_bytes))
 
 
 class Exchange:
@@ -155,29 +172,38 @@ class Exchange:
         self, blob: BlobId, holders: Sequence[str], num_bytes: int, check: Check[T]
     ) -> T:
         """Return `check` of the bytes from any holder; see `Transport.fetch`."""
-        held = self._cache.find(blob)
-        if held is not None:
-            with contextlib.suppress(HolderLiedError):  # the store was damaged: fetch it again
-                return await self._judged(blob, held, check)
+        found = await self.held(blob, check)
+        if found is not None:
+            return found[1]
         others = [holder for holder in holders if holder != self._endpoint]
         race = _Race(self, blob, num_bytes, check)
         data, value = await race.run(self.scores.ranked(others), self._patience.hedge_seconds)
         self._cache.keep(blob, data)
         return value
 
+    async def held(self, blob: BlobId, check: Check[T]) -> tuple[bytes, T] | None:
+        """Return bytes that are here, with their meaning; None if they are not, or are damaged."""
+        data = self._cache.find(blob)
+        if data is not None:
+            with contextlib.suppress(HolderLiedError):  # the store was damaged: fetch it again
+                return data, await self._judged(blob, data, check)
+        return None
+
     async def attempt(
         self, holder: str, blob: BlobId, part: Partial, check: Check[T]
     ) -> tuple[bytes, T]:
         """Complete `part` from one holder and check it; HolderError if that fails."""
         async with self._slots:
-            limit, before = self._patience.attempt_seconds(part.num_bytes), len(part.data)
+            before, pace = len(part.data), Pace(self._patience)
+            part.moved = pace.moved
             try:
-                async with asyncio.timeout(limit):
+                async with pace.limit:
                     await self._wire_to(holder).read(holder, blob, part)
             except TimeoutError as error:
+                seconds = self._patience.attempt_seconds(max(0, len(part.data) - before))
                 raise HolderSilentError(
-                    f"{part.num_bytes} bytes within {limit:.1f} s",
-                    f"{len(part.data)} bytes",
+                    f"more bytes within {seconds:.1f} s",
+                    f"{len(part.data)} of {part.num_bytes}",
                     "Asking another holder.",
                 ) from error
             finally:
@@ -241,7 +267,9 @@ class _Race(Generic[T]):
         try:
             while self._waiting or self._running:
                 self._start_next()
-                won = await self._next_result(hedge_seconds if self._waiting else None)
+                won = await self._next_result(hedge_seconds)
+                # Somebody may have pushed it meanwhile.
+                won = won or await self._exchange.held(self._blob, self._check)
                 if won is not None:
                     return won
         finally:
@@ -250,7 +278,7 @@ class _Race(Generic[T]):
             await asyncio.gather(*self._running, return_exceptions=True)
         raise FetchError(self._blob.address, tuple(self._failures))
 
-    async def _next_result(self, seconds: float | None) -> tuple[bytes, T] | None:
+    async def _next_result(self, seconds: float) -> tuple[bytes, T] | None:
         """Wait for an attempt to end; None if those that ended failed, or if none did in time."""
         done, _ = await asyncio.wait(
             self._running, timeout=seconds, return_when=asyncio.FIRST_COMPLETED

@@ -28,7 +28,7 @@ from troth_client.telemetry.loopback import is_loopback
 from troth_client.transport.base import OF_FILES, OF_STATES, BlobKind
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.errors import BlobRefusedError, EndpointError, EndpointInUseError
-from troth_client.transport.exchange import Patience
+from troth_client.transport.exchange import Pace, Patience
 from troth_client.transport.places import UNKNOWN, Place, Places, caller_of
 from troth_client.transport.quota import Quota
 from troth_client.transport.reach import ROUTE, Reacher
@@ -180,7 +180,7 @@ class BlobServer:
         if answer.status == 206:
             answer.headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{len(data)}"
         try:
-            pace = _Pace(self._patience)
+            pace = Pace(self._patience)
             async with pace.limit:
                 await answer.prepare(request)
                 if request.method == "GET":
@@ -217,7 +217,7 @@ class BlobServer:
     async def _receive(self, request: web.BaseRequest, address: str, size: int) -> int:
         """Read, check and keep a push; returns the status."""
         try:
-            pace = _Pace(self._patience)
+            pace = Pace(self._patience)
             async with pace.limit:
                 await _ask_for_body(request)
                 data = await _body(request, size, pace)
@@ -234,22 +234,6 @@ class BlobServer:
         except DiskFullError:
             return 507
         return 201
-
-
-class _Pace:
-    """A `limit` that grows as bytes move: whoever is slower than the floor is cut off early."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
-        self._began = asyncio.get_running_loop().time()
-        self._num_bytes = 0
-        self.limit = asyncio.timeout(patience.attempt_seconds(0))
-
-    def moved(self, num_bytes: int) -> None:
-        """Note that so many more bytes came or went."""
-        self._num_bytes += num_bytes
-        if not self.limit.expired():
-            self.limit.reschedule(self._began + self._patience.attempt_seconds(self._num_bytes))
 
 
 class _BoundedServer(web.Server):
@@ -320,7 +304,7 @@ def _found(reading: "asyncio.Task[bytes | None]") -> bool:
     return not reading.cancelled() and reading.exception() is None and reading.result() is not None
 
 
-async def _body(request: web.BaseRequest, size: int, pace: _Pace) -> bytes:
+async def _body(request: web.BaseRequest, size: int, pace: Pace) -> bytes:
     data = bytearray()
     while len(data) < size:
         chunk = await request.content.read(size - len(data))
@@ -331,7 +315,7 @@ async def _body(request: web.BaseRequest, size: int, pace: _Pace) -> bytes:
     return bytes(data)
 
 
-async def _send(answer: web.StreamResponse, data: memoryview, pace: _Pace) -> None:
+async def _send(answer: web.StreamResponse, data: memoryview, pace: Pace) -> None:
     for first in range(0, len(data), _CHUNK_BYTES):
         chunk = data[first : first + _CHUNK_BYTES]
         await answer.write(chunk)

@@ -5,6 +5,7 @@ Never: checks an address; `exchange.py` does, once for all wires.
 Next: `memory.py`, the shortest wire; `http.py`, the real one.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from troth_client.transport.base import BlobId
@@ -16,7 +17,7 @@ class Partial:
     """Bytes of a blob so far and the holders that they came from; never more than `num_bytes`.
 
     Unless `is_exact`, there may be fewer in all: then only the holder knows which is the last one,
-    and no other one can go on for it.
+    and no other one can go on for it. `moved` is told of each chunk.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Partial:
         self.is_exact = is_exact
         self.data = bytearray(data)
         self.sources = sources
+        self.moved: Callable[[int], None] = lambda _num_bytes: None
 
     @property
     def is_complete(self) -> bool:
@@ -51,6 +53,7 @@ class Partial:
         if holder not in self.sources:
             self.sources = (*self.sources, holder)
         self.data += chunk
+        self.moved(len(chunk))
 
     def restart(self) -> None:
         """Drop what earlier holders sent: this one starts from the first byte."""

@@ -154,14 +154,15 @@ async def assert_only_paid(
     assert run.balance(INCINERATOR) == burned
 
 
-def mortal(run: InProcessRun, name: str, last: str) -> Death:
-    """Let one member's first process be killed right after it has told of this."""
+def mortal(run: InProcessRun, name: str, last: str, round_: int | None = None) -> Death:
+    """Let one member's first process be killed right after it has told of this, in that round."""
     death = Death(run.runtime, where=last)
 
     def wrap(one: SimulatedMember, ports: Ports) -> Ports:
         def emit(event: str, /, **fields: JsonValue) -> None:
             ports.events.emit(event, **fields)
-            if event == last and not death.is_dead:
+            is_due = round_ is None or fields.get("round") == round_
+            if event == last and is_due and not death.is_dead:
                 death.die()
 
         is_first = one.name == name and not death.is_dead

@@ -1,9 +1,13 @@
 """Event logs: written line by line, read while they grow, whole after a kill."""
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -107,6 +111,53 @@ def test_a_log_is_rotated_and_its_oldest_files_are_removed(tmp_path):
     assert len(older) == 3
     assert removed == list(range(1, older[0][0]))
     assert max(one.stat().st_size for _, one in older) < 300 + 100
+
+
+def refusing(monkeypatch, number, name):
+    """Let no file be opened for writing whose name has this in it; return how to allow it again."""
+    opened = os.open
+
+    def refuse(path, flags, *rest, **others):
+        if flags & os.O_CREAT and name in str(path):
+            raise OSError(number, os.strerror(number), str(path))
+        return opened(path, flags, *rest, **others)
+
+    monkeypatch.setattr(os, "open", refuse)
+    return lambda: monkeypatch.setattr(os, "open", opened)
+
+
+def test_a_full_disk_at_the_removal_of_an_older_file_ends_nothing(tmp_path, monkeypatch):
+    """There is room for a line, and none for the file of the sums: the older files wait."""
+    path = tmp_path / "events.jsonl"
+    with EventLog.open(path, Rotation(300, 3, partial(keep_duties, tmp_path))) as log:
+        allow = refusing(monkeypatch, errno.ENOSPC, "duties")
+        numbered(log, range(50))
+        kept = [event["round"] for event in EventTail(path).read()]
+        assert kept == list(range(50))
+        allow()
+        numbered(log, range(50, 60))
+    assert len(older_files(path)) == 3
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENOSPC])
+def test_a_log_goes_on_in_its_file_while_no_other_can_be_opened(tmp_path, monkeypatch, number):
+    path = tmp_path / "events.jsonl"
+    with EventLog.open(path, Rotation(300, 10)) as log:
+        allow = refusing(monkeypatch, number, "events.jsonl")
+        numbered(log, range(20))
+        assert older_files(path) == []
+        allow()
+        numbered(log, range(20, 40))
+    assert len(older_files(path)) > 1
+    assert [event["round"] for event in EventTail(path).read()] == list(range(40))
+
+
+def test_threads_that_emit_at_once_lose_nothing_at_a_rotation(tmp_path):
+    path = tmp_path / "events.jsonl"
+    with EventLog.open(path, Rotation(300, 10_000)) as log, ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(numbered, log, range(n, 1600, 8)) for n in range(8)]:
+            done.result()
+    assert sorted(event["round"] for event in EventTail(path).read()) == list(range(1600))
 
 
 @pytest.mark.parametrize("every", [1, 3, 7, 12])

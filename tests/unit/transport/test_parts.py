@@ -238,3 +238,22 @@ def test_a_blob_cache_forgets_what_it_expected_once_it_has_it():
     assert cache.welcome(blob.address) == ()
     cache.expect(blob, len(data), bytes)
     assert cache.welcome(blob.address) == ()
+
+
+def test_bytes_that_were_fetched_expect_what_their_push_would_have():
+    """A header that came from another holder names its payload as well."""
+    cache = BlobCache(MemoryBlobs())
+    header, named = blobs.header()
+    payload, data = blobs.payload()
+    cache.expect(header, len(named), lambda _: cache.expect(payload, len(data), bytes))
+    cache.keep(header, named)
+    assert cache.welcome(payload.address) == (len(data),)
+
+
+def test_kept_bytes_that_fail_a_later_check_end_nothing():
+    cache = BlobCache(MemoryBlobs())
+    header, named = blobs.header()
+    spoilt = named[:-1] + b"x"
+    cache.keep(header, spoilt)
+    cache.expect(header, len(named), blobs.signed)
+    assert cache.find(header) == spoilt
