@@ -137,7 +137,7 @@ def test_a_refusal_decided_between_two_rounds_is_not_that_of_the_next_one() -> N
     driver.open_audit(number, TARGET)
     driver.run_to(driver.of(number, TARGET).stage_end)
     driver.settle(number, TARGET)
-    assert_fields(driver.entries[TARGET], openings_step=2, openings_fault_round=number)
+    assert_fields(driver.entries[TARGET], openings_step=2, openings_fault_round=driver.run.round)
 
 
 def test_a_hidden_verdict_decided_between_two_rounds_is_not_that_of_the_next_one() -> None:

@@ -76,6 +76,7 @@ def test_a_convicted_owner_that_comes_back_is_convicted_for_the_second_time(plac
     """
     driver = convicted()
     driver.play(RING)
+    outlast_juries(driver)
     landed = come_back(driver, CHEAT, place)
     moved = landed.event("RecordMoved")
     assert_fields(moved, index=place, is_in_force=True, work_faults=1)
