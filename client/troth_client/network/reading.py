@@ -35,7 +35,7 @@ PUSHED_SLOTS: Final = 18
 POLLED_SECONDS: Final = 2.0
 """Where nobody pushes, a view is at most so old. Elsewhere 18 slots count as no less than this."""
 LONGEST_SECONDS: Final = 7.5
-"""Elsewhere 18 slots count as no more than this. A node that lags catches up within this time."""
+"""Elsewhere 18 slots count as no more than this. An RPC node that lags catches up in it."""
 FIRST_SECONDS: Final = 0.2
 """A view is at most so old until the pace of slots is known: until then it keeps its slot."""
 LATE_SECONDS: Final = 2.0
@@ -163,7 +163,7 @@ class LeanReader:
     def _is_past(self, known: NetworkView, slot: int) -> bool:
         """Tell whether a read is older than the last one, unless all have been for long.
 
-        Several nodes behind one address may lag behind each other, and one of them by hours.
+        Several RPC nodes behind one address may lag behind each other, one of them by hours.
         """
         now = self._clock()
         self._num_past = self._num_past + 1 if slot < known.slot else 0
