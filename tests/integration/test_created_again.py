@@ -1,6 +1,7 @@
 """A run that is closed and created again: archives, audits, and what `create` refuses."""
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from troth_client.archive.fetching import Fetching
 from troth_client.archive.folder import ArchiveFolder
 from troth_client.archive.keeper import Keeper, Ports
 from troth_client.archive.room import Keeping
+from troth_client.hub.process import HubSettings, serve_hub
 from troth_client.runtime.base import ProcessRuntime
+from troth_client.storage.errors import StoreIdentityError
 from troth_client.telemetry.events import EventList
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_client.transport.sources import Sources
@@ -128,3 +131,27 @@ def test_an_address_with_a_history_is_refused_and_another_name_helps(bench):
     assert "--name" in error["next_step"]
     assert bench.balance("authority") == before
     assert bench.create(name="another") != run
+
+
+async def serve(driver: RoundDriver, folder: Path) -> None:
+    """Serve as a hub until it listens."""
+    settings = HubSettings(driver.at.run, folder, "127.0.0.1", 0, 10**9, 10**9, 32)
+    events = EventList()
+    serving = asyncio.create_task(serve_hub(settings, client_of(driver), events))
+    while not serving.done() and not events.named("hub_listening"):
+        await asyncio.sleep(0.01)
+    serving.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving
+
+
+def test_a_hub_refuses_the_folder_of_an_earlier_life(tmp_path):
+    """Its rounds are later than the new ones, so they gave way to none: no payload was taken."""
+    driver = RoundDriver(MEMBERS, **LIFE)
+    asyncio.run(serve(driver, tmp_path / "hub"))
+    asyncio.run(serve(driver, tmp_path / "hub"))  # a restart goes on
+    live(driver)
+    create_again(driver)
+    with pytest.raises(StoreIdentityError, match="created_slot") as caught:
+        asyncio.run(serve(driver, tmp_path / "hub"))
+    assert "another --dir" in caught.value.next_step

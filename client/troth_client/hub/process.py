@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from solders.pubkey import Pubkey
 
@@ -20,6 +21,7 @@ from troth_client.runtime.base import ProcessRuntime
 from troth_client.runtime.files import FolderLock
 from troth_client.runtime.signals import at_stop_signals
 from troth_client.state.audit_tracker import AuditTracker
+from troth_client.storage.identity import check_identity
 from troth_client.telemetry.events import EventSink
 from troth_client.transport.blob_cache import BlobCache
 from troth_client.transport.bounded import BoundedBlobs
@@ -33,6 +35,8 @@ from troth_coordinator.rules.view import NetworkView
 
 SHARES = 4
 """Equal parts of the folder's bound: for rounds, opening sets, the run's data, and weights."""
+IDENTITY_FILE: Final = "hub.json"
+"""The file that says of which run, and of which life of it, the bytes of a folder are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +59,31 @@ class HubSettings:
 async def serve_hub(settings: HubSettings, client: CoordinatorClient, events: EventSink) -> None:
     """Serve until SIGINT or SIGTERM. A restart keeps what lies in the folder.
 
-    Raises EndpointInUseError, EndpointError, FolderInUseError, AccountMissingError without the run.
-    An RPC node that is away is reported; what is here is served meanwhile.
+    Raises EndpointInUseError, EndpointError, FolderInUseError, AccountMissingError without the run,
+    StoreIdentityError for the folder of another run or of an earlier life of this one: later rounds
+    that lie there leave no room. An RPC node that is away is reported; what is here is served
+    meanwhile.
     """
     view = await client.snapshot(settings.run)
-    is_guarded = public_name(await client.rpc.genesis_hash()) is not None
+    genesis = bytes(await client.rpc.genesis_hash())
+    is_guarded = public_name(genesis) is not None
     stopped = asyncio.Event()
     with FolderLock(settings.folder), at_stop_signals(stopped.set):
+        check_identity(
+            settings.folder / IDENTITY_FILE, _identity(view, genesis), "--dir", durable=False
+        )
         hub = _Hub(settings, client, events, view, is_guarded=is_guarded)
         try:
             await hub.serve(view, stopped)
         finally:
             await hub.server.stop()
         events.emit("hub_ended", round=hub.round)
+
+
+def _identity(view: NetworkView, genesis: bytes) -> dict[str, object]:
+    run = view.run
+    address, created = bytes(run.address).hex(), run.created_slot
+    return {"run": address, "genesis_hash": genesis.hex(), "created_slot": created}
 
 
 class _Hub:

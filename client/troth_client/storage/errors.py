@@ -7,7 +7,7 @@
 From `sealed.py`: DamagedFileError (a torn or altered file). From `runtime/files.py`: DiskFullError
 (nothing was lost), FolderInUseError (another process holds the folder).
 
-Owns: the classes. Never: an error of a file's bytes. Next: `store.py` raises them.
+Owns: the classes. Never: an error of a file's bytes. Next: `store.py` and `identity.py` raise them.
 """
 
 from troth_client.errors import ClientError

@@ -21,7 +21,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -35,7 +35,8 @@ from troth_client.runtime.files import (
     remove_temporaries,
 )
 from troth_client.storage.entries import ResidualEntry, StoreIdentity, Submission, WeightState
-from troth_client.storage.errors import StoreConflictError, StoreIdentityError
+from troth_client.storage.errors import StoreConflictError
+from troth_client.storage.identity import check_identity
 from troth_client.storage.room import Room
 from troth_client.storage.sealed import (
     DamagedFileError,
@@ -58,13 +59,6 @@ RECORDS = "*.record"
 _NAME = re.compile(r"^(submission|residual|weights|peer)-(\d{20})(?:-(\d{5}))?\.record$")
 _OURS = re.compile("|".join((_NAME.pattern, *map(re.escape, _FILES))))
 _NAME_FIELD = "file"
-_ADDED = ("genesis_hash", "created_slot")
-"""Fields of an identity that folders of earlier versions lack."""
-_ANOTHER = "Give each run and each participant a state folder of its own."
-_ANOTHER_CHAIN = (
-    "It is from another network, or from a run that was closed and created again. Remove or rename"
-    " this folder, or name another --state: its work counts nowhere else."
-)
 
 
 class _Entry(Protocol):
@@ -101,7 +95,8 @@ class Store(Closable):
         self._lock = FolderLock(folder)
         try:
             remove_temporaries(folder, _OURS)
-            self._check_identity(identity)
+            path = folder / IDENTITY_FILE
+            check_identity(path, identity.to_json(), "--state", durable=durable)
             self.salt_key = self._salt_key(draw)
         except BaseException:
             self._lock.close()
@@ -260,30 +255,6 @@ class Store(Closable):
     def close(self) -> None:
         """Give the folder up; harmless when repeated."""
         self._lock.close()
-
-    def _check_identity(self, identity: StoreIdentity) -> None:
-        path, wanted = self._folder / IDENTITY_FILE, identity.to_json()
-        if not path.exists():
-            self._write_identity(path, wanted)
-            return
-        try:
-            found = dict(json.loads(path.read_bytes()))
-        except (ValueError, TypeError) as error:
-            raise DamagedFileError(path, "the identity of a participant", str(error)) from error
-        for name, value in wanted.items():
-            # Folders of earlier versions do not name the network: they are taken as they are, once.
-            if found.get(name, value if name in _ADDED else None) != value:
-                raise StoreIdentityError(
-                    f"{self._folder} to hold the state of {name} {value}",
-                    f"{name} {found.get(name)}",
-                    _ANOTHER_CHAIN if name in _ADDED else _ANOTHER,
-                )
-        if not wanted.keys() <= found.keys():
-            self._write_identity(path, found | wanted)
-
-    def _write_identity(self, path: Path, identity: Mapping[str, object]) -> None:
-        text = json.dumps(identity, indent=2, sort_keys=True)
-        atomic_write(path, [text.encode(), b"\n"], self._durable)
 
     def _salt_key(self, draw: Callable[[int], bytes]) -> bytes:
         """Secret of this folder, drawn once; the salts of headers are derived from it."""
