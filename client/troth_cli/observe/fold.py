@@ -80,8 +80,8 @@ def run_seen(view: NetworkView, seen: Oversight, newest: RoundView | None) -> Ru
 def _waits(view: NetworkView) -> str:
     needed, expected = least_to_begin(view.run), view.run.expected_members
     return (
-        f"the run waits for {needed} participants, half of {expected}; {num_pending(view)} are there."
-        " Its authority may begin with them: troth run start"
+        f"the run waits for {needed} participants, half of {expected}; {num_pending(view)} are"
+        " there. Its authority may begin with them: troth run start"
     )
 
 
@@ -172,7 +172,7 @@ def all_warnings(view: NetworkView, seen: Oversight) -> Iterator[str]:
     """Yield in words what people should know about a run, the most important first."""
     run = view.run
     if run.phase == Phase.HALTED:
-        yield "the run is halted: too many rounds closed void, or less than half of its members stay"
+        yield "the run is halted: too many rounds closed void, or not half of its members stay"
     elif (
         run.phase == Phase.WAITING_FOR_MEMBERS
         and can_begin(view, by_authority=True)

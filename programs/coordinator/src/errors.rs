@@ -149,9 +149,9 @@ pub enum CoordinatorError {
     PositionOutOfRange,
     #[msg("the index must be below capacity")]
     IndexOutOfRange,
-    #[msg("the index is taken, or left less than ring rounds ago: pick another")]
+    #[msg("the index is taken, or its former holder may still be drawn: pick another")]
     IndexTaken,
-    #[msg("the run is full: every index is taken, or left less than ring rounds ago")]
+    #[msg("the run is full: every index is taken, or its former holder may still be drawn")]
     RunFull,
     #[msg("joining ended with round join_until_round")]
     JoinClosed,
