@@ -118,8 +118,8 @@ def test_a_late_strike_at_an_old_index_does_not_overwrite_the_record() -> None:
     """A cheat vouches for a malformed payload, leaves while the case is open, and comes back.
 
     The case strikes its old index. Then it is convicted for work, leaves, and sends a friend to
-    either index: first to the new one, so that the conviction is in its account, then to the old
-    one, whose strike took the place of that conviction. Threat T94.
+    the new index, so that the conviction is in its account. Another friend goes to the old one,
+    whose strike took the place of that conviction. Threat T94.
     """
     driver = CaseDriver.started(12, pool=0, **LONG)
     maker = 5

@@ -105,8 +105,8 @@ class Phases:
     def differences(self, run: RunView) -> Iterator[Finding]:
         """Yield where the Run account at the end of the events is in another phase.
 
-        Commits and attestations may set the slot of the quorum, and the chain hash absorbs neither:
-        while they may come, an account of the same hash may be older or newer than the events.
+        Commits and attestations may set the slot of the quorum, and the chain hash absorbs neither.
+        While they may come, an account of the same hash may be older or newer than the events.
         """
         ours = {
             "phase": self.phase,
