@@ -39,15 +39,7 @@ def top_k(u: Tensor, k: int) -> TopK:
     check_tiles(u)
     check_k(k)
     rows = u.detach().reshape(-1, TILE_COEFFICIENTS)
-    if u.device.type == "cpu":
-        return _as_the_judge(rows, k)
-    parts = [
-        _select_block(block, k)
-        for block in torch.split(rows.view(torch.int32), _DEVICE_BLOCK_TILES)
-    ]
-    largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
-    check_finite(largest)
-    return TopK(indices.cpu().numpy(), negative.cpu().numpy())
+    return _as_the_judge(rows, k) if u.device.type == "cpu" else _on_the_device(rows, k)
 
 
 def select(u: Tensor, k: int) -> Signs:
@@ -64,6 +56,15 @@ def _as_the_judge(rows: Tensor, k: int) -> TopK:
     chosen = [selection.top_k(block.numpy(), k) for block in blocks]
     indices, negative = ([getattr(one, name) for one in chosen] for name in ("indices", "negative"))
     return TopK(np.concatenate(indices), np.concatenate(negative))
+
+
+def _on_the_device(rows: Tensor, k: int) -> TopK:
+    """Choose by torch's top k; only the choice leaves the device."""
+    blocks = torch.split(rows.view(torch.int32), _DEVICE_BLOCK_TILES)
+    parts = [_select_block(block, k) for block in blocks]
+    largest, indices, negative = (torch.cat(column) for column in zip(*parts, strict=True))
+    check_finite(largest)
+    return TopK(indices.cpu().numpy(), negative.cpu().numpy())
 
 
 def _select_block(bits: Tensor, k: int) -> tuple[Tensor, Tensor, Tensor]:

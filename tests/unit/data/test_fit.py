@@ -61,7 +61,8 @@ def test_a_newcomer_that_checks_the_data_is_told_before_it_pays(data, kind):
     """The creator bound a run to data of 256 tokens whose model has 128: its hash is on chain."""
     folder, manifest = data
     changes, key, found = MISFITS[kind]
-    request = SimpleNamespace(data=folder, config=config(manifest, **changes))
+    settings = SimpleNamespace(data=folder, config=config(manifest, **changes))
+    request = SimpleNamespace(settings=settings)
     with pytest.raises(ManifestError, match=key) as caught:
         data_result(request, run_view(), lambda *_: None)
     assert caught.value.found == f"{found} in {folder / 'manifest.json'}"
