@@ -39,7 +39,7 @@ from troth_client.network.expecting import SIGNED_HEADER_BYTES
 from troth_client.participant import housekeeping
 from troth_client.participant.turns import is_our_turn
 from troth_client.state.past_states import MEMORY_BYTES
-from troth_client.steps.await_close import REPORT_AFTER_SHARE, REPORT_AFTER_SLOTS
+from troth_client.steps.collect import REPORT_AFTER_SHARE, REPORT_AFTER_SLOTS
 from troth_client.train import errors as train_errors
 from troth_client.transport.base import BlobId, BlobKind
 from troth_client.transport.errors import FetchError

@@ -1,6 +1,7 @@
 """A sampled trainer: shows what the seed draws, once, again after a fork, and never too late."""
 
 from dataclasses import replace
+from unittest.mock import AsyncMock
 
 import pytest
 from support import opened
@@ -16,6 +17,7 @@ from support.audit_driver import (
     view_at,
 )
 from support.audit_views import audit_view
+from support.ports import Wrapped
 from support.views import PARAMS
 
 from troth_attestation import openings
@@ -24,7 +26,7 @@ from troth_client.audit.drawn import sampled_payload
 from troth_client.audit.show_openings import rounds_to_open, show_openings
 from troth_client.runtime.files import DiskFullError
 from troth_client.state.audit_tracker import FORK_SLOTS
-from troth_client.steps.await_close import closure_of
+from troth_client.steps.collect import closure_of
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.view import SeedStatus
@@ -136,12 +138,14 @@ async def test_a_fork_that_takes_the_post_back_gets_it_again(driver):
 
 
 async def test_a_view_that_steps_back_over_the_round_takes_no_set_that_was_posted(driver):
-    """A single RPC node that lags shows it open again; the set is asked for on the true fork."""
+    """A node that lags for long shows it open again; the set is asked for on the true fork."""
     await look(driver)
     replica, residual = driver.state.replica, driver.state.residual
     replica.applied = lambda: [closure_of(closed_round())]
     replica.rewind = residual.rewind = lambda _round: None
-    await driver.member.replay.follow_corrections(view_at(round_=ROUND, sequence=2))
+    replay, back = driver.member.replay, view_at(FROZEN_AT + 2, round_=ROUND, sequence=2)
+    behind = Wrapped(replay.chain, look=AsyncMock(return_value=back))
+    await replace(replay, chain=behind).follow_corrections(back)
     assert len(driver.named("round_corrected")) == 1
     assert driver.audits.openings.shown(AUDIT.root) == AUDIT.data
 

@@ -261,7 +261,7 @@ def test_a_newcomer_is_asked_only_for_the_shards_that_it_was_to_fetch(run, tmp_p
     config = short.model_copy(update={"model": model, "data": data})
     for name in ("manifest.json", *needed):
         os.link(run.folder / name, tmp_path / name)
-    request = SimpleNamespace(data=tmp_path, config=config)
+    request = SimpleNamespace(settings=SimpleNamespace(data=tmp_path, config=config))
     steps = []
     found = data_result(request, view, lambda *step: steps.append(step))
     assert found.level is not Level.REFUSED
