@@ -166,7 +166,7 @@ def _state(word: Word, told: Told) -> Iterator[Finding]:
 
 
 def _ahead(word: Word, fold: Fold, told: Told) -> Finding:
-    # With a run that goes on, or a node that lags, it looks the same: this proves nothing.
+    # With a run that goes on, or an RPC node that lags, it looks the same: this proves nothing.
     expected = f"{word.run.event_sequence} events, by {word.source}"
     if word.is_archive and told.is_closed:
         found = f"a ledger of {fold.next_sequence} events; the last one says that the run is closed"
