@@ -60,7 +60,7 @@ def wanted_slot(s: Stream) -> Cases:
     """Find the slots of seeds, around every edge of grids; a short delay has none."""
     for delay, part in ((2, 40), (3, 40), (4, 40), (8, 0), (8, 1), (8, 62), (8, 375), (20, 513)):
         step = 1 if delay < 4 else next(n for n in (part or 1, 512) if n <= 512)
-        for slot in (0, step - 1, 5 * step - delay, 5 * step - delay + 1, s.bits(40)):
+        for slot in (0, step - 1, 20 * step - delay, 20 * step - delay + 1, s.bits(40)):
             found = slot + delay
             while found % step:
                 found += 1
