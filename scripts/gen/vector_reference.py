@@ -7,7 +7,7 @@ Never: imported by the packages. Next: vectors.py, which writes the files.
 
 import hashlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
 
@@ -239,3 +239,14 @@ def lr_nano(s: dict[str, int], r: int) -> int:
     if r < d:
         return rate
     return max(0, int(Fraction(rate * (end - r), end - d))) if end > d else 0
+
+
+def expected_members(opens: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Find the most members of an open's epochs, less those who have gone since, by the history."""
+    gone = [sum(one["gone"] for one in opens[place:]) for place in range(len(opens))]
+    left = [(one["epoch"], one["members"] - less) for one, less in zip(opens, gone, strict=True)]
+    *_, last = epochs = sorted({epoch for epoch, _ in left})
+    return {
+        "now": max(0, *(members for epoch, members in left if epoch in epochs[-2:]), 0),
+        "of_epoch": max(0, *(members for epoch, members in left if epoch == last), 0),
+    }

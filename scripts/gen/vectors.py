@@ -67,6 +67,15 @@ def wanted_slot(s: Stream) -> Cases:
             yield {"slot": slot, "delay": delay, "part": part}, found
 
 
+def expected_members(s: Stream) -> Cases:
+    """Follow opens through epochs, by the whole history instead of two numbers."""
+    for length in (1, 2, 3, 5, 9, 17, 33):
+        epochs = sorted(s.below(1 + length // 3) for _ in range(length))
+        opens = [{"epoch": epoch, "members": s.below(65)} for epoch in epochs]
+        opens = [{**one, "gone": s.below(2) * s.below(one["members"] + 1)} for one in opens]
+        yield {"opens": opens}, ref.expected_members(opens)
+
+
 def phase_due(s: Stream) -> Cases:
     """Around every edge of the three rules."""
     edges = [
@@ -289,6 +298,7 @@ RUST: tuple[Callable[[Stream], Cases], ...] = (
     root_vote,
     sigma,
     wanted_slot,
+    expected_members,
     phase_due,
     round_decision,
     root_only,

@@ -204,6 +204,8 @@ RUN = RunView(
     lost_seeds=0,
     waiting_since=NONE,
     expected_members=0,
+    epoch_members=0,
+    members_epoch=0,
     total_withheld=0,
     created=PARAMS,
 )

@@ -256,7 +256,8 @@ def _take_in(books: Books, event: Event) -> None:
             members.phase_started(books, event)
         case of_life.ParticipantAdmitted():
             books.owner(bytes(event.owner))
-            books.expected_members += books.newest_round == NONE
+            if books.newest_round == NONE:
+                books.expected = dataclasses.replace(books.expected, now=books.expected.now + 1)
         case of_life.SessionKeySet():
             books.entry(event.index).has_next_session = event.at_next_open
         case of_life.RunPaused():

@@ -15,8 +15,8 @@ from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import NO_MISSES, Books, Entry
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
-from troth_coordinator.rules import turnout
 from troth_coordinator.rules.bitmap import count
+from troth_coordinator.rules.expected_members import ExpectedMembers
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
 from troth_coordinator.rules.params import epoch_of
@@ -65,7 +65,7 @@ def membership_changed(books: Books, event: of_rounds.MembershipChanged) -> Scri
     for one, entry in books.members():
         entry.has_next_session = False
         if (event.left & left | event.short & short) & one and entry.status == Status.ACTIVE:
-            books.expected_members = max(0, books.expected_members - 1)
+            books.expected = books.expected.without(1)
         if event.left & left & one:
             standing.end_membership(entry, Status.LEFT, books.round)
         elif event.short & short & one:
@@ -114,7 +114,7 @@ def warmup_ended(books: Books, event: of_rounds.WarmupEnded) -> Script:
     """Make the ready active if they suffice, the absent inactive."""
     found = attendance(books)
     pending, ready_ = found.pending, found.ready
-    least = turnout.least_to_begin(books.params.min_members, books.expected_members)
+    least = books.expected.least_to_begin(books.params.min_members)
     suffices = count(ready_) >= least and bool(ready_ & found.trainers)
     fields = {
         "round": books.round,
@@ -159,9 +159,9 @@ def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
     """Between stretches of rounds nobody is active."""
     is_after_warmup = books.phase == Phase.WARMUP
     if event.phase == Phase.WARMUP:
-        begun = count(attendance(books).pending)
-        is_half = turnout.is_half(begun, books.expected_members)
-        books.expected_members *= is_half  # with fewer the authority has begun
+        is_half = books.expected.is_half(count(attendance(books).pending))
+        if not is_half:  # the authority has begun with fewer
+            books.expected = ExpectedMembers()
     if event.phase == Phase.HALTED:
         books.base_round = NONE
         if books.void_streak < VOID_ROUNDS_TO_HALT:

@@ -19,7 +19,6 @@ from troth_audit.replay.recount_state import Books
 from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.rules import turnout
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
@@ -114,7 +113,9 @@ class Phases:
             "phase_end_slot": self.end,
             "quorum_slot": self.quorum,
             "waiting_since": self.waiting_since,
-            "expected_members": self.books.expected_members,
+            "expected_members": self.books.expected.now,
+            "epoch_members": self.books.expected.of_epoch,
+            "members_epoch": self.books.expected.epoch,
             "pause_used_slots": self.pause_used,
             "finished_slot": self.finished,
         }
@@ -290,17 +291,16 @@ class Phases:
             return True
         keeps_going = is_last_step(books)
         sets = sets_of(books.entries, books.round, books.params, keeps_going=keeps_going)
-        is_half = turnout.is_half(count(sets.members), books.expected_members)
-        return not sets.trainers or not is_half
+        return not sets.trainers or not books.expected.is_half(count(sets.members))
 
     def _after_waiting(self, slot: int) -> tuple[Phase, ...]:
         books, params, found = self.books, self.books.params, attendance(self.books)
         least, is_over = params.min_members, books.round >= params.max_rounds
         num_there, has_trainer = count(found.pending), found.trainers != 0
-        is_half = turnout.is_half(num_there, books.expected_members)
+        least_of_all = books.expected.least_to_begin(least)
         may_begin = not is_over and num_there >= least and has_trainer
-        can_begin = may_begin and is_half
-        is_ready = can_begin and count(found.ready) >= least
+        can_begin = may_begin and num_there >= least_of_all
+        is_ready = can_begin and count(found.ready) >= least_of_all
         had_its_chance = not can_begin or self.had_last_warmup
         in_vain = self._has_waited_long(slot) and not is_ready and had_its_chance
         if can_begin and not in_vain:

@@ -14,7 +14,7 @@ from troth_audit.replay.findings import Rule
 from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import Books, Entry, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
-from troth_coordinator.rules import eligibility, root, turnout
+from troth_coordinator.rules import eligibility, root
 from troth_coordinator.rules.bitmap import count
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.membership import is_root_only, sets_of
@@ -44,10 +44,8 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     if is_update_due(books, event.slot):
         raise MisfitError(Rule.RUN_ACCOUNT, "ParamsApplied before this open", "none")
     books.phase = Phase.COOLDOWN if event.root_only else Phase.COMMIT
-    starts = books.round % params.rounds_per_epoch == 0
-    books.expected_members = turnout.expected(
-        books.expected_members, count(sets.members), starts_epoch=starts
-    )
+    num_members, is_first = count(sets.members), books.round == 0
+    books.expected = books.expected.opened(num_members, books.epoch, is_first=is_first)
     books.lost_seeds &= ~(1 << books.round % 64)
     round_ = RoundBook(
         books.round,

@@ -16,6 +16,7 @@ from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Rule
 from troth_audit.replay.told import Told
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKey, AuditStage
+from troth_coordinator.rules.expected_members import ExpectedMembers
 from troth_coordinator.rules.ids import NO_INDEX, NONE, ZERO_DIGEST
 from troth_coordinator.rules.outage import Presence
 from troth_coordinator.rules.params import ChainParams
@@ -280,7 +281,7 @@ class Books:
     paused_at: int = NONE
     pause_total: int = 0
     lost_seeds: int = 0
-    expected_members: int = 0
+    expected: ExpectedMembers = field(default_factory=ExpectedMembers)
     audit_epoch: int = 0
     sampled: int = 0
     accused: int = 0

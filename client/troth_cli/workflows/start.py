@@ -1,7 +1,7 @@
 """Begin the Warmup of a run with fewer participants than half of those that are expected.
 
 Owns: what must be true before the authority's `advance_phase` is sent. Never: ends a run.
-Next: `cancel.py` for a run that is to end; `rules/turnout.py` for the rule of half.
+Next: `cancel.py` for a run that is to end; `rules/expected_members.py` for the rule of half.
 """
 
 from solders.keypair import Keypair

@@ -28,10 +28,9 @@ from troth_coordinator.chain.errors import REFUSALS
 from troth_coordinator.rules.audit_view import NOTHING_OWED
 from troth_coordinator.rules.phase import IN_ROUND, Phase
 from troth_coordinator.rules.progress import attendance
+from troth_coordinator.rules.seeds import SLOT_HASHES_LISTED
 from troth_coordinator.rules.view import NetworkView, RoundView
 
-SEED_HISTORY_SLOTS = 512
-"""Entries of the SlotHashes sysvar: a seed slot that is younger than this is still listed."""
 MAX_SEEDS = 4
 """Seeds that are read at one look."""
 
@@ -126,7 +125,7 @@ async def settle_seeds(chain: RunChain, view: NetworkView) -> None:
     """
     for round_ in await due_seeds(chain, view):
         freeze = instructions.freeze_seed(chain.at, chain.payer, round_.round)
-        is_old = view.slot > round_.seed_slot + SEED_HISTORY_SLOTS
+        is_old = view.slot > round_.seed_slot + SLOT_HASHES_LISTED
         if not await try_send(chain, view, [freeze]) and is_old:
             retarget = instructions.retarget_seed(chain.at, chain.payer, round_.round)
             await try_send(chain, view, [retarget])

@@ -24,6 +24,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from troth_client.runtime.files import DiskFullError
+from troth_client.runtime.handles import most_connections
 from troth_client.telemetry.loopback import is_loopback
 from troth_client.transport.base import OF_FILES, OF_STATES, BlobKind
 from troth_client.transport.blob_cache import BlobCache
@@ -241,7 +242,7 @@ class _BoundedServer(web.Server):
 
     def __init__(self, *args: Any, **settings: Any) -> None:  # noqa: ANN401  as aiohttp has them
         super().__init__(*args, **settings)
-        self._places = Places(_MAX_CONNECTIONS)
+        self._places = Places(most_connections(_MAX_CONNECTIONS))
         self._place_of: dict[RequestHandler, Place] = {}
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:

@@ -8,7 +8,8 @@ Next: `phase.py` for the timing rule, `root.py` for what a close decides.
 
 from dataclasses import dataclass
 
-from troth_coordinator.rules import bitmap, turnout
+from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.expected_members import ExpectedMembers
 from troth_coordinator.rules.ids import NOBODY, NONE, Bitmap, Slot
 from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.phase import Phase, attest_by, end_by_time, may_end
@@ -114,14 +115,14 @@ def can_begin(view: NetworkView, *, by_authority: bool = False) -> bool:
     params, waiting = view.run.params, pending(view)
     roles = (view.entries[index].roles for index in bitmap.indices_of(waiting))
     has_trainer = any(role & Role.TRAINER for role in roles)
-    least = params.min_members if by_authority else least_to_begin(view.run)
-    is_enough = bitmap.count(waiting) >= least
+    is_enough = bitmap.count(waiting) >= least_to_begin(view.run, by_authority=by_authority)
     return is_enough and has_trainer and view.run.round < params.max_rounds
 
 
-def least_to_begin(run: RunView) -> int:
-    """Return how many participants must be there before anybody may begin a Warmup."""
-    return turnout.least_to_begin(run.params.min_members, run.expected_members)
+def least_to_begin(run: RunView, *, by_authority: bool = False) -> int:
+    """Return how many participants must be there before the authority, or anybody, may begin."""
+    least = run.params.min_members
+    return least if by_authority else ExpectedMembers(run.expected_members).least_to_begin(least)
 
 
 def vain_from(run: RunView) -> Slot:
@@ -144,7 +145,8 @@ def is_in_vain(view: NetworkView, by_authority: bool = False) -> bool:
     may_give_up = by_authority or run.round > 0
     if not may_give_up or not run.flags & RunFlag.LAST_WARMUP or view.slot < vain_from(run):
         return False
-    return bitmap.count(_warmup_attendance(view).acted) < least_to_begin(run)
+    least = least_to_begin(run, by_authority=by_authority)
+    return bitmap.count(_warmup_attendance(view).acted) < least
 
 
 def void_allowed_from(run: RunView) -> Slot:

@@ -153,6 +153,8 @@ class RunView:
     lost_seeds: int
     waiting_since: Slot
     expected_members: int
+    epoch_members: int
+    members_epoch: int
     total_withheld: Lamports
     created: ParamsView
 

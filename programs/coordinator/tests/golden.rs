@@ -68,6 +68,7 @@ const CHECKS: &[(&str, Answer)] = &[
     ("vesting_release", economy::vesting_release),
     ("vesting_take", economy::vesting_take),
     ("wanted_slot", answers::wanted_slot),
+    ("expected_members", answers::expected_members),
 ];
 
 fn folder() -> PathBuf {

@@ -20,6 +20,7 @@ from troth_coordinator.rules.assignment import SequenceOrder
 from troth_coordinator.rules.bitmap import from_indices, indices_of
 from troth_coordinator.rules.config import ScheduleSection
 from troth_coordinator.rules.errors import ContradictionError
+from troth_coordinator.rules.expected_members import ExpectedMembers
 from troth_coordinator.rules.hashing import H
 from troth_coordinator.rules.params_checks import check_params
 from troth_coordinator.rules.params_update import check_update
@@ -47,6 +48,14 @@ def sigma(given: Given) -> Any:
 def wanted_slot(given: Given) -> Any:
     grid = seeds.grid(given["delay"], given["part"])
     return seeds.wanted_slot(given["slot"], given["delay"], grid)
+
+
+def expected_members(given: Given) -> Any:
+    found = ExpectedMembers()
+    for number, one in enumerate(given["opens"]):
+        found = found.opened(one["members"], one["epoch"], is_first=number == 0)
+        found = found.without(one["gone"])
+    return {"now": found.now, "of_epoch": found.of_epoch}
 
 
 def phase_due(given: Given) -> Any:
@@ -239,6 +248,7 @@ CHECKS = {
         root_vote,
         sigma,
         wanted_slot,
+        expected_members,
         phase_due,
         round_decision,
         root_only,

@@ -15,7 +15,7 @@ from support.views import PARAMS, RUN_ADDRESS, round_view
 from troth_attestation.verdict import Statement, VerdictKind
 from troth_client.participant import housekeeping
 from troth_client.participant.audits import run_audits
-from troth_client.participant.housekeeping import SEED_HISTORY_SLOTS, keep_house, tidy
+from troth_client.participant.housekeeping import keep_house, tidy
 from troth_client.participant.staying import is_needed
 from troth_client.participant.turns import is_our_turn
 from troth_client.runtime.base import end
@@ -31,6 +31,7 @@ from troth_coordinator.chain.errors import (
 from troth_coordinator.chain.failure import TransactionFailure
 from troth_coordinator.rules.audit_view import AuditStage
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.seeds import SLOT_HASHES_LISTED
 
 LATE = 2_000
 """A slot at which the Commit phase of the views is over: a tick is due."""
@@ -251,9 +252,9 @@ async def test_a_seed_is_frozen_once_its_slot_is_over(driver):
 async def test_a_seed_whose_slot_has_left_the_list_is_retargeted(driver):
     driver.node.failure = TOO_LATE
     await begin(driver)
-    await see(driver, pending(driver, 1_000 + SEED_HISTORY_SLOTS))
+    await see(driver, pending(driver, 1_000 + SLOT_HASHES_LISTED))
     assert len(driver.node.sent) == 1, "it may still be frozen"
-    await see(driver, pending(driver, 1_001 + SEED_HISTORY_SLOTS))
+    await see(driver, pending(driver, 1_001 + SLOT_HASHES_LISTED))
     freeze, again, retarget = discriminators(driver)
     assert freeze == again
     assert retarget != freeze

@@ -11,10 +11,9 @@ use crate::audit::probation::Ended;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, MembershipChanged, ParamsApplied, RoundOpened};
-use crate::math::{div, rem};
+use crate::math::{add, div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::eligibility::{fill_bench, has_earned_seat};
-use crate::rules::turnout;
 use crate::state::{Ballot, Change, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
 
 /// Included rounds, of those in which it could have been audited, after which a participant is
@@ -67,7 +66,7 @@ pub fn open_next(
     turn_over(run, journal, key, roster, slot, leavers)?;
     let sets = fix_sets(run, roster, leavers);
     let members = count(sets.members);
-    if sets.trainers == 0 || !turnout::is_half(members, run.expected_members) {
+    if sets.trainers == 0 || !run.expected().is_half(members) {
         return halt(run, journal, key, slot);
     }
     let phase = if is_root_only {
@@ -79,8 +78,7 @@ pub fn open_next(
         require_seed_settled(run)?;
     }
     run.enter(phase, slot, Some(run.params.commit_slots))?;
-    let starts_epoch = rem(run.round, u64::from(run.params.rounds_per_epoch))? == 0;
-    run.expected_members = turnout::expected(run.expected_members, members, starts_epoch);
+    run.expect(run.expected().opened(members, run.epoch, run.round == 0));
     run.lost_seeds &= !seed_bit(run.round);
     write(run, round, &sets, slot);
     if is_root_only {
@@ -126,7 +124,7 @@ pub fn turn_over(
     slot: u64,
     leavers: Leavers,
 ) -> Result<()> {
-    let (mut left, mut rotated, mut short) = (0, 0, 0);
+    let (mut left, mut rotated, mut short, mut gone) = (0, 0, 0, 0);
     let mut ended = Ended::default();
     for (bit, entry) in with_bits(&mut roster.entries) {
         if entry.rotate_session() {
@@ -137,17 +135,18 @@ pub fn turn_over(
         }
         let was_active = u64::from(entry.is(Status::Active));
         if entry.is_leaving() {
-            run.expected_members = run.expected_members.saturating_sub(was_active);
+            gone = add(gone, was_active)?;
             ended.add(run, entry, bit)?;
             entry.leave(run.round);
             left |= bit;
         } else if entry.is(Status::Active) && entry.is_short(&run.params) {
-            run.expected_members = run.expected_members.saturating_sub(was_active);
+            gone = add(gone, was_active)?;
             entry.clear_ready();
             entry.change(Change::Deactivate);
             short |= bit;
         }
     }
+    run.expect(run.expected().without(gone));
     ended.report(run, journal, key, slot)?;
     if left | rotated | short == 0 {
         return Ok(());

@@ -14,7 +14,7 @@ use crate::constants::{
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
 use crate::rules::bitmap::{count, with_bits};
-use crate::rules::turnout;
+use crate::rules::expected_members::ExpectedMembers;
 use crate::state::{Change, Phase, Roster, Run, Status};
 
 /// Participants that are there while no round is open.
@@ -60,16 +60,15 @@ impl RoundContext<'_> {
         let found = attendance(self.run, self.roster);
         let min = u64::from(self.run.params.min_members);
         let is_over = self.run.round >= self.run.params.max_rounds;
-        let is_half = turnout::is_half(count(found.pending), self.run.expected_members);
-        let is_enough = count(found.pending) >= min && (is_half || by_authority);
+        let is_enough = count(found.pending) >= self.least_to_begin(by_authority);
         let can_begin = !is_over && is_enough && found.trainers != 0;
         let is_in_vain = self.has_waited_in_vain(&found, can_begin, by_authority);
         if can_begin && !is_in_vain {
             if self.run.has_waited_long(self.slot) {
                 self.run.flags |= RUN_LAST_WARMUP;
             }
-            if !is_half {
-                self.run.expected_members = 0;
+            if !self.run.expected().is_half(count(found.pending)) {
+                self.run.expect(ExpectedMembers::default());
             }
             let slots = self.run.params.warmup_slots;
             self.run.enter(Phase::Warmup, self.slot, Some(slots))?;
@@ -93,10 +92,20 @@ impl RoundContext<'_> {
     /// run that never began is only its authority's to give up.
     fn has_waited_in_vain(&self, found: &Attendance, can_begin: bool, by_authority: bool) -> bool {
         let run = &*self.run;
-        let is_ready = can_begin && count(found.ready) >= u64::from(run.params.min_members);
+        let is_ready = can_begin && count(found.ready) >= self.least_to_begin(by_authority);
         let had_its_chance = !can_begin || run.flags & RUN_LAST_WARMUP != 0;
         let may_give_up = by_authority || run.round > 0;
         run.has_waited_long(self.slot) && !is_ready && had_its_chance && may_give_up
+    }
+
+    /// Half of the expected members, and never fewer than the minimum, which is enough for the
+    /// authority.
+    fn least_to_begin(&self, by_authority: bool) -> u64 {
+        let min = u64::from(self.run.params.min_members);
+        if by_authority {
+            return min;
+        }
+        self.run.expected().least_to_begin(min)
     }
 
     /// Warmup to the next round, or back to WaitingForMembers where too few are ready.
@@ -105,9 +114,7 @@ impl RoundContext<'_> {
         let (ready, pending) = (count(found.ready), count(found.pending));
         let is_due = super::window(self.run).is_due(ready, pending, self.slot);
         ensure!(is_due, CoordinatorError::NothingDue);
-        let suffices = ready >= u64::from(self.run.params.min_members)
-            && turnout::is_half(ready, self.run.expected_members)
-            && found.ready & found.trainers != 0;
+        let suffices = ready >= self.least_to_begin(false) && found.ready & found.trainers != 0;
         let absent = found.pending & !found.ready;
         self.split(found.ready, absent, suffices);
         let event = WarmupEnded {

@@ -7,6 +7,7 @@
 pub mod bitmap;
 pub mod chain_hash;
 pub mod eligibility;
+pub mod expected_members;
 pub mod hashing;
 pub mod outage;
 pub mod panel;
@@ -20,7 +21,6 @@ pub mod seeds;
 pub mod sketch;
 pub mod slashing;
 pub mod standing;
-pub mod turnout;
 pub mod verdict;
 
 /// Marks "no round" and "no slot" in every layout.

@@ -21,6 +21,7 @@ pub mod roster;
 pub mod round;
 pub mod run;
 pub mod status;
+pub mod waiting;
 
 pub use audit::*;
 pub use checkpoint::*;

@@ -141,10 +141,14 @@ pub struct Run {
     pub total_withheld: u64,
     /// Parameters at the creation, which bound every later request.
     pub created: Params,
-    /// Half of these must be there: the most members of this epoch; at first, who was admitted.
+    /// Half of them must be there: the most of two epochs; at first those admitted.
     pub expected_members: u64,
+    /// Most members of one round in the epoch `members_epoch`.
+    pub epoch_members: u64,
+    /// Epoch of the last open.
+    pub members_epoch: u64,
     /// Zero.
-    pub reserved: [u8; 168],
+    pub reserved: [u8; 152],
 }
 
 impl Run {
@@ -205,25 +209,6 @@ impl Run {
             .finished_slot
             .saturating_add(self.params.longest_path_slots());
         self.finished_slot != NONE && slot > last && self.num_audits == 0
-    }
-
-    /// Starts to wait for members; the first moment since the last closed round is kept.
-    pub fn start_waiting(&mut self, slot: u64) -> Result<()> {
-        self.waiting_since = self.waiting_since.min(self.clock(slot));
-        self.enter(Phase::WaitingForMembers, slot, None)
-    }
-
-    /// Whether the run has waited for as long as a withdrawal takes.
-    #[must_use]
-    pub fn has_waited_long(&self, slot: u64) -> bool {
-        let waited = self.clock(slot).saturating_sub(self.waiting_since);
-        waited > self.params.unbond_slots
-    }
-
-    /// A round closed with a result: nobody has waited since.
-    pub fn stop_waiting(&mut self) {
-        self.waiting_since = NONE;
-        self.flags &= !RUN_LAST_WARMUP;
     }
 
     /// Puts pending parameters in force if their delay has passed, `self.round`, about to open,

@@ -2,6 +2,7 @@
 
 use coordinator::rules::bitmap;
 use coordinator::rules::chain_hash::{self, Attestation, Closed, Commit};
+use coordinator::rules::expected_members::ExpectedMembers;
 use coordinator::rules::hashing::{self, Digest};
 use coordinator::rules::phase::Window;
 use coordinator::rules::root::{self, Outcome, Tally, Turnout};
@@ -46,6 +47,19 @@ pub fn sigma(input: &Value) -> Value {
 pub fn wanted_slot(input: &Value) -> Value {
     let [slot, delay, part] = ["slot", "delay", "part"].map(|key| number(&input[key]));
     json!(seeds::wanted_slot(slot, delay, seeds::grid(delay, part)))
+}
+
+/// `expected_members.json`.
+pub fn expected_members(input: &Value) -> Value {
+    let mut found = ExpectedMembers::default();
+    let opens = input["opens"].as_array().expect("opens");
+    for (number_of_open, open) in opens.iter().enumerate() {
+        let [epoch, members, gone] = ["epoch", "members", "gone"].map(|key| number(&open[key]));
+        found = found
+            .opened(members, epoch, number_of_open == 0)
+            .without(gone);
+    }
+    json!({"now": found.now, "of_epoch": found.of_epoch})
 }
 
 /// `phase_due.json`.

@@ -86,13 +86,25 @@ def test_nobody_waits_for_those_who_left():
     assert driver.members() == list(LIARS)
 
 
-def test_an_epoch_expects_those_who_begin_it():
+def test_an_epoch_expects_those_of_the_one_before():
+    """Else two cuts around the end of an epoch would leave a quarter alone. Threat T150."""
     driver = RoundDriver(12, **OPEN, rounds_per_epoch=5)
+    driver.start()
+    driver.play(2)
+    cut_off(driver, range(6))
+    driver.play(1)
+    assert_fields(driver.run, round=5, phase=Phase.COMMIT, expected_members=12, epoch_members=6)
+    cut_off(driver, LIARS)
+    assert_fields(driver.run, round=7, phase=Phase.HALTED, expected_members=12)
+
+
+def test_after_a_whole_epoch_nobody_waits_for_those_who_went():
+    driver = RoundDriver(12, **OPEN, rounds_per_epoch=4)
     driver.start()
     driver.play(1)
     cut_off(driver, range(6))
-    driver.play(2)
-    assert_fields(driver.run, round=5, expected_members=6)
+    driver.play(5)
+    assert_fields(driver.run, round=8, phase=Phase.COMMIT, expected_members=6, epoch_members=6)
 
 
 @pytest.mark.parametrize(("num_there", "refusal"), [(4, "NothingDue"), (5, "")])
