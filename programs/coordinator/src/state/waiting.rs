@@ -1,7 +1,7 @@
 //! A run between rounds: how long it has waited, and how many members it waits for.
 //!
 //! Owns what the Run account keeps of both. Never decides: `crate::rules::expected_members` and
-//! `crate::round::waiting` do. Next: `crate::round::open`, which halts where less than half are there.
+//! `crate::round::waiting` do. Next: `crate::round::open`, which halts without half of them.
 
 use anchor_lang::prelude::*;
 
