@@ -1,7 +1,7 @@
 """Runs that halt: weights, residuals, files and latecomers follow back to the checkpoint."""
 
 import pytest
-from support.halts import half_dead, halted_after_progress, with_silent
+from support.halts import begin_with_fewer, half_dead, halted_after_progress, with_silent
 from support.runs import (
     NO_AUDITS,
     assert_finished,
@@ -27,6 +27,7 @@ async def test_three_void_rounds_halt_and_the_run_starts_again_at_its_checkpoint
     assert view.run.round == 3
     assert view.run.cursor == 3 * 5 * 2
     assert [entry.strikes for entry in view.entries[:5]] == [0] * 5
+    await begin_with_fewer(run)
     await run.finish()
     view = await assert_finished(run)
     assert void_rounds(run, "ada") == [0, 1, 2]
@@ -70,6 +71,7 @@ async def test_killed_while_the_run_starts_again_after_a_halt(run_factory):
     run = await run_factory.create(16, checkpoint_every=4, **NO_AUDITS)
     halted, members = await halted_after_progress(run)
     bob = members[1]
+    await run.start(members[2])
     with time_stopped(run):
         await until(run, is_ready_again, is_stopped=True)
         await run.stop(bob)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.halts import with_silent
+from support.halts import begin_with_fewer, with_silent
 from support.runs import (
     NO_AUDITS,
     WINDOWS,
@@ -81,9 +81,12 @@ async def test_exactly_half_silent_still_closes(run_factory):
 
 
 async def test_silence_of_more_than_half_is_void_and_no_strike(run_factory):
-    """The silent are inactive after a round and a half of misses; then the others go on."""
+    """The silent are inactive after two rounds. The others halt, and wait for their authority."""
     run = await run_factory.create(5)
     await with_silent(run, ["ada", "bob"], ["cyd", "dan", "eve"])
+    view = await until(run, lambda view: view.run.phase == Phase.HALTED)
+    assert view.run.round == 2
+    await begin_with_fewer(run)
     await run.finish()
     view = await assert_finished(run)
     assert void_rounds(run, "ada") == [0, 1]

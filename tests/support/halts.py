@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from support.runs import start_members, time_stopped, until, until_round
+from troth_cli.workflows.start import start_run
 from troth_coordinator.chain.operations import Session
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.phase import Phase
+from troth_coordinator.rules.progress import can_begin
 from troth_coordinator.rules.root import root_vote
 from troth_simulation.in_process import InProcessRun, SimulatedMember
 
@@ -72,3 +74,16 @@ async def halted_after_progress(run: InProcessRun) -> tuple[int, list[SimulatedM
         view = await until(run, lambda view: view.run.phase == Phase.HALTED)
     assert view.run.root_round == 4
     return view.run.round, members
+
+
+async def begin_with_fewer(run: InProcessRun) -> None:
+    """The authority goes on with those who are there, once nobody else may."""
+    await until(
+        run,
+        lambda view: (
+            view.run.phase == Phase.WAITING_FOR_MEMBERS
+            and not can_begin(view)
+            and can_begin(view, by_authority=True)
+        ),
+    )
+    await start_run(run.client, run.at, run.authority)

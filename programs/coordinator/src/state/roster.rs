@@ -73,11 +73,4 @@ impl Roster {
         ensure!(!is_frozen, CoordinatorError::Frozen);
         Ok(())
     }
-
-    /// The entry at `index` whose owner is `owner`, or `WrongOwner`.
-    pub fn owned_entry_mut(&mut self, index: u16, owner: &Pubkey) -> Result<&mut Entry> {
-        let entry = self.entry_mut(index)?;
-        ensure!(entry.owner == *owner, CoordinatorError::WrongOwner);
-        Ok(entry)
-    }
 }
