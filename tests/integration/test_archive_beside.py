@@ -16,6 +16,7 @@ from support.todays_node import TodaysNode
 from troth_client.archive.book import SPARE_ROUNDS
 from troth_client.archive.fetching import Fetching
 from troth_client.archive.folder import ArchiveFolder
+from troth_client.archive.following import ODD_LOOKS, Following
 from troth_client.archive.keeper import Keeper, Ports
 from troth_client.archive.process import ArchiveSettings, archive_beside, keep_archive
 from troth_client.archive.room import Keeping
@@ -26,6 +27,7 @@ from troth_client.transport.base import BlobKind
 from troth_client.transport.memory import MemoryNetwork, memory_transport
 from troth_coordinator.chain import instructions as make
 from troth_coordinator.chain.client import CoordinatorClient
+from troth_coordinator.chain.errors import MalformedReplyError
 from troth_coordinator.chain.http_rpc import HttpRpc
 from troth_coordinator.ledger.file import Ledger
 from troth_coordinator.ledger.fold import Fold
@@ -136,6 +138,50 @@ async def test_what_may_pass_ends_no_archive_beside_a_participant(driver, tmp_pa
         node.heal()
         await events.wait_for("archive_round", round=ROUNDS)
     assert hash_of(tmp_path) == driver.run.chain_hash
+
+
+class Behind(DirectRpc):
+    """A node that lists five transactions at a time, and none of the last `lag_slots`."""
+
+    lag_slots = num_calls = 0
+
+    async def signatures(self, address, *, before=None, until=None):
+        self.num_calls += 1
+        newest = self.chain.slot - self.lag_slots
+        known = [one for one in await super().signatures(address) if one.slot <= newest]
+        names = [one.signature for one in known]
+        first = names.index(before) + 1 if before in names else 0
+        last = names.index(until) if until in names else len(names)
+        return known[first:last][:5]
+
+
+async def test_a_node_that_lacks_the_last_entry_is_not_asked_for_its_whole_history(tmp_path):
+    """A backend some slots behind another one: it may know none of the last two entries."""
+    driver = RoundDriver(4, max_rounds=9, checkpoint_every=3, keep_rounds=2)
+    driver.start()
+    driver.play(4)
+    rpc, num_calls, taken = Behind(driver.chain), [], []
+    with open_ledger(driver, tmp_path / "ledger.jsonl") as ledger:
+        following = Following(
+            CoordinatorClient(rpc), ledger, EventList(), taken.append, taken.clear
+        )
+        await following.look()
+        driver.chain.advance()
+        driver.commit_all()
+        await following.look()
+        driver.chain.advance()
+        for index in range(4):
+            driver.attest(index)
+        rpc.lag_slots = 2
+        for _ in range(ODD_LOOKS):
+            rpc.num_calls = 0
+            with contextlib.suppress(MalformedReplyError):
+                await following.look()
+            num_calls.append(rpc.num_calls)
+        assert max(num_calls) <= 5
+        rpc.lag_slots = 0
+        await following.look()
+        assert ledger.fold.hash == driver.run.chain_hash
 
 
 async def test_trouble_that_lasts_is_told_ever_more_seldom(driver, tmp_path):

@@ -26,6 +26,12 @@ from troth_coordinator.ledger.history import entries_after
 from troth_localnet.rpc import RpcServer, ServerConfig
 
 
+class Another(RoundDriver):
+    """A run with another address."""
+
+    run_id = b"s" * 32
+
+
 def finished() -> RoundDriver:
     driver = RoundDriver(3, max_rounds=2, join_until_round=2, checkpoint_every=1)
     driver.start()
@@ -78,7 +84,7 @@ async def test_a_closed_run_is_as_good_as_its_ledger_and_the_archives_account(tm
     async with node(driver) as url:
         at_node, at_archive = await about_the_account(tmp_path, driver.at.run, url)
     assert {at_node.grade, at_archive.grade} == {Grade.NOTE}
-    assert "none: the run was closed" in at_node.found
+    assert "the transactions there end as the ledger does" in at_node.found
     assert "the last one says that the run is closed" in at_archive.found
 
 
@@ -90,6 +96,45 @@ async def test_an_account_that_is_gone_before_the_ledger_says_so_is_missing(tmp_
     async with node(driver) as url:
         found = await about_the_account(tmp_path, driver.at.run, url)
     assert [one.grade for one in found] == [Grade.MISSING]
+
+
+async def test_a_closed_run_is_proven_by_a_node_that_shows_how_it_ended(tmp_path):
+    driver = finished()
+    leave_and_close(driver)
+    await keep_ledger(driver, tmp_path)
+    async with node(driver) as url:
+        found = await about_the_account(tmp_path, driver.at.run, url)
+    assert [one.grade for one in found] == [Grade.NOTE]
+
+
+async def test_a_closed_run_that_never_was_on_the_chain_is_missing(tmp_path):
+    """The whole archive is invented: played on a chain of the liar's own, with the same genesis."""
+    driver, real = finished(), Another()
+    keep_account(driver, tmp_path)
+    leave_and_close(driver)
+    await keep_ledger(driver, tmp_path)
+    async with node(real) as url:
+        at_node, at_archive = await about_the_account(tmp_path, driver.at.run, url)
+    assert at_node.grade is Grade.MISSING
+    assert "the run never was there" in at_node.found
+    assert at_archive.grade is Grade.NOTE
+
+
+@pytest.mark.parametrize("name", ["RoundClosed", "StakeWithdrawn"])
+async def test_a_closed_run_whose_end_was_changed_is_not_proven(tmp_path, name):
+    """What stands in the newest close, or after it, no later close contradicts."""
+    driver = finished()
+    keep_account(driver, tmp_path)
+    leave_and_close(driver)
+    await keep_ledger(driver, tmp_path)
+    found = lines(tmp_path)
+    at = max(number for number, line in enumerate(found) if f'"{name}"'.encode() in line)
+    told = json.loads(found[at])
+    found[at] = json.dumps(told | {"signature": json.loads(found[1])["signature"]}).encode() + b"\n"
+    rewrite(tmp_path, found)
+    async with node(driver) as url:
+        at_node, _ = await about_the_account(tmp_path, driver.at.run, url)
+    assert at_node.grade is Grade.MISSING
 
 
 async def test_a_closed_run_that_nobody_has_an_account_of_is_missing(tmp_path):

@@ -18,7 +18,7 @@ from support.forgeries import blobs, flip, lines, rewrite, with_sequence
 from support.recordings import play, record
 from support.runs import NO_AUDITS, start_members
 
-from troth_audit.replay.account import Word
+from troth_audit.replay.account import Absence, Word
 from troth_audit.replay.findings import Grade, Rule
 from troth_audit.replay.report import Conclusion, Report
 from troth_cli.errors import OtherRunError
@@ -295,7 +295,7 @@ async def lying(run: InProcessRun) -> AsyncIterator[str]:
 def test_an_audit_whose_nodes_have_no_account_is_not_offline(recorded, tmp_path):
     offline = gather(Asked(None, None, [], [str(recorded)], None, tmp_path))
     assert offline.is_offline
-    assert not replace(offline, gone=("a node",)).is_offline
+    assert not replace(offline, gone=(Absence("a node", False),)).is_offline
 
 
 def _other_node(inputs: Inputs) -> Inputs:

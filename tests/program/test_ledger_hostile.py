@@ -43,7 +43,7 @@ def entries(driver: RoundDriver) -> list[Entry]:
 
 
 async def read(
-    client: CoordinatorClient, driver: RoundDriver, newest: Sequence[str] = ()
+    client: CoordinatorClient, driver: RoundDriver, newest: Sequence[Entry] = ()
 ) -> list[Entry]:
     return [one async for one in entries_after(client, driver.at.run, newest)]
 
@@ -200,14 +200,14 @@ def test_a_history_of_many_pages_comes_in_order(driver: RoundDriver, entries: li
     rpc = Paged(driver)
     assert asyncio.run(read(CoordinatorClient(rpc), driver)) == entries
     for at in (0, 1, 6, 7, 8, len(entries) - 1):
-        newest = [one.signature for one in entries[max(0, at - 1) : at + 1]]
+        newest = entries[max(0, at - 1) : at + 1]
         assert asyncio.run(read(CoordinatorClient(rpc), driver, newest)) == entries[at + 1 :]
 
 
 def test_a_node_lists_no_more_than_what_is_new(driver: RoundDriver, entries: list[Entry]) -> None:
     rpc = Paged(driver)
     rpc.size = 1_000
-    newest = [one.signature for one in entries[-4:-2]]
+    newest = entries[-4:-2]
     assert asyncio.run(read(CoordinatorClient(rpc), driver, newest)) == entries[-2:]
     assert sum(rpc.listed) == 3, "the last entry that we have shows that the node knows it"
 
@@ -218,7 +218,7 @@ def test_a_node_that_forgot_where_to_stop_is_asked_without(
 ) -> None:
     rpc = Paged(driver)
     rpc.forgets, rpc.is_empty_then = [entries[-4].signature], is_empty_then
-    newest = [one.signature for one in entries[-4:-2]]
+    newest = entries[-4:-2]
     assert asyncio.run(read(CoordinatorClient(rpc), driver, newest)) == entries[-2:]
 
 

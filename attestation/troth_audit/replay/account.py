@@ -32,6 +32,14 @@ class Word:
     is_archive: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """An RPC node that has no account of the run. `shows_end`: it shows how the ledger ends."""
+
+    source: str
+    shows_end: bool
+
+
 def origin(created: RunCreated, run: Pubkey, program: Pubkey) -> Iterator[Finding]:
     """Yield whether the run's address is another one than its creator's run id leads to."""
     expected = run_address(created.authority, created.run_id, program)
@@ -75,21 +83,28 @@ def differences(words: Sequence[Word]) -> Iterator[Finding]:
                 )
 
 
-def absent(words: Sequence[Word], gone: Sequence[str], told: Told) -> Iterator[Finding]:
+def absent(words: Sequence[Word], gone: Sequence[Absence], told: Told) -> Iterator[Finding]:
     """Yield what it means that RPC nodes have no such account, or that nobody has one.
 
-    The program removes the account of a run that is closed. From then on a ledger is as good as its
-    last event, and as an archive's copy of the account.
+    The program removes the account of a run that is closed. Then the transactions that closed the
+    last round and the run, which a node may still show, prove the ledger.
     """
-    for source in gone:
-        expected = f"the Run account at {source}"
-        if told.is_closed:
-            found = "none: the run was closed, as the end of the ledger says; no node can prove it"
+    for one in gone:
+        expected = f"the Run account at {one.source}"
+        if told.is_closed and one.shows_end:
+            found = "none: the run was closed; the transactions there end as the ledger does"
             yield note(Rule.RUN_ACCOUNT, expected, found)
+        elif told.is_closed:
+            found = (
+                "none, and not the transactions that the ledger ends with: the run never was there,"
+                " or the node has forgotten them. Name one that keeps its whole history"
+            )
+            yield Finding(Grade.MISSING, Rule.RUN_ACCOUNT, expected, found)
         else:
             found = "none: the run was closed, and the ledger ends before that, or it never was"
             yield Finding(Grade.MISSING, Rule.RUN_ACCOUNT, expected, found)
-    if not words:
+    is_shown = told.is_closed and any(one.shows_end for one in gone)
+    if not words and not is_shown:
         yield missing(Rule.RUN_ACCOUNT, "the Run account, at a node or in an archive")
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Generic
 
 from troth_attestation.quorum import CaseOutcome
-from troth_audit.replay.account import Word, absent, compare, differences
+from troth_audit.replay.account import Absence, Word, absent, compare, differences
 from troth_audit.replay.ending import reason
 from troth_audit.replay.evidence import Claim, Collector, Evidence
 from troth_audit.replay.findings import Finding, Grade, Rule, discrepancy
@@ -250,8 +250,7 @@ class Auditor(Generic[Decoded]):
     replay: Replay[Decoded] | None
     checkers: Sequence[Checker]
     words: Sequence[Word]
-    gone: Sequence[str] = ()
-    """RPC nodes that have no account of the run."""
+    gone: Sequence[Absence] = ()
     report: Report = field(default_factory=Report)
     _fold: Fold = field(default_factory=Fold)
     _passed: set[str] = field(default_factory=set)

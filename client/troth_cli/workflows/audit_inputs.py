@@ -15,7 +15,7 @@ from pathlib import Path
 
 from solders.pubkey import Pubkey
 
-from troth_audit.replay.account import Word
+from troth_audit.replay.account import Absence, Word
 from troth_cli.connection import connect
 from troth_cli.errors import InputError, LedgerMissingError, NodesSilentError, OtherRunError
 from troth_client.archive.folder import CHAIN_FILE, MOST_CHAIN_BYTES, SeenAccount
@@ -27,6 +27,7 @@ from troth_client.transport.sources import FolderSource, Source, Sources
 from troth_coordinator.chain.accounts import program_reader
 from troth_coordinator.chain.errors import AccountError, AccountMissingError, RpcError
 from troth_coordinator.chain.rpc_health import node_name
+from troth_coordinator.ledger.ending import shows_end
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LEDGER_FILE, Ledger, LedgerFile, LedgerHead
 from troth_coordinator.ledger.follow import Match, catch_up
@@ -52,7 +53,7 @@ class Inputs:
     ledger: Ledger
     words: tuple[Word, ...]
     sources: Sources
-    gone: tuple[str, ...] = ()
+    gone: tuple[Absence, ...] = ()
     """RPC nodes that have no account of the run: it is closed, or never was."""
     silent: tuple[str, ...] = ()
     """RPC nodes that gave no usable answer while others did, each with the reason."""
@@ -86,19 +87,19 @@ def gather(asked: Asked) -> Inputs:
             str(ledger.path),
         )
     sources = Sources([_source(name) for name in asked.archives])
-    told, silent = _told(asked.rpc, ledger.head)
-    words = [word for _, word in told if word is not None]
+    told, silent = _told(asked.rpc, ledger)
+    words = [one for one in told if isinstance(one, Word)]
     if not words:
         words = list(filter(None, (_word_of_archive(one, ledger.head) for one in archives)))
-    gone = tuple(name for name, word in told if word is None)
+    gone = tuple(one for one in told if isinstance(one, Absence))
     return Inputs(ledger, tuple(words), sources, gone, silent)
 
 
-_Told = list[tuple[str, Word | None]]
+_Told = list[Word | Absence]
 _OFFLINE = "ask none with --offline: then the ledger is held against the archive's own account"
 
 
-def _told(urls: Sequence[str], head: LedgerHead) -> tuple[_Told, tuple[str, ...]]:
+def _told(urls: Sequence[str], ledger: Ledger) -> tuple[_Told, tuple[str, ...]]:
     """Return what each node says of the account, and the nodes that say nothing.
 
     Raises NodesSilentError where there are nodes and none of them answers; OtherRunError.
@@ -106,7 +107,7 @@ def _told(urls: Sequence[str], head: LedgerHead) -> tuple[_Told, tuple[str, ...]
     told, failed = _Told(), list[tuple[str, RpcError]]()
     for url in urls:
         try:
-            told.append((node_name(url), asyncio.run(_word_of_node(url, head))))
+            told.append(asyncio.run(_word_of_node(url, ledger)))
         except RpcError as error:
             failed.append((node_name(url), error))
     if failed and not told:
@@ -208,8 +209,9 @@ async def _from_node(url: str, asked: Asked, path: Path) -> tuple[Ledger, bool]:
     return Ledger.of(path), compared.match is Match.WHOLE
 
 
-async def _word_of_node(url: str, head: LedgerHead) -> Word | None:
-    """Return the account at a node; None where it has none."""
+async def _word_of_node(url: str, ledger: Ledger) -> Word | Absence:
+    """Return the account at a node, or what it shows of a run whose account it lacks."""
+    head = ledger.head
     async with connect(url, Pubkey.from_string(head.program)) as client:
         genesis = bytes(await client.rpc.genesis_hash()).hex()
         if genesis != head.genesis_hash:
@@ -222,7 +224,7 @@ async def _word_of_node(url: str, head: LedgerHead) -> Word | None:
         try:
             return Word(node_name(url), await client.read_run(Pubkey.from_string(head.run)))
         except AccountMissingError:
-            return None
+            return Absence(node_name(url), await shows_end(client, ledger))
 
 
 def _word_of_archive(archive: _Archive, head: LedgerHead) -> Word | None:

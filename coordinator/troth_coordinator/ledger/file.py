@@ -174,17 +174,17 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A place in a ledger: its bytes, their fold, and their newest two signatures, oldest first."""
+    """A place in a ledger: its bytes, their fold, and the newest two entries, oldest first."""
 
     end: int = 0
     fold: Fold = field(default_factory=Fold)
-    newest: tuple[str, ...] = ()
+    newest: tuple[Entry, ...] = ()
 
 
 class LedgerFile:
     """A ledger to append to, by one process at a time. Use `with`, or `close` it.
 
-    `fold` is that of all its entries, `newest` the signatures of the last two, oldest first.
+    `fold` is that of all its entries, `newest` the last two, oldest first.
     """
 
     def __init__(self, path: Path, head: LedgerHead) -> None:
@@ -195,7 +195,7 @@ class LedgerFile:
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.head, self.fold = path, head, Fold()
-        self.newest: tuple[str, ...] = ()
+        self.newest: tuple[Entry, ...] = ()
         self._reader = head.reader()
         self._whole = 0
         self._proven = _Point()
@@ -209,7 +209,7 @@ class LedgerFile:
     @property
     def last(self) -> str | None:
         """The signature of the last entry."""
-        return self.newest[-1] if self.newest else None
+        return self.newest[-1].signature if self.newest else None
 
     @property
     def num_bytes(self) -> int:
@@ -318,7 +318,7 @@ class LedgerFile:
     def _add(self, num_bytes: int, entry: Entry) -> None:
         """Take note of an entry that is in the file now."""
         self._whole += num_bytes
-        self.newest = (*self.newest[-1:], entry.signature)
+        self.newest = (*self.newest[-1:], entry)
 
     def _cut(self, end: int) -> None:
         self._stream.truncate(end)

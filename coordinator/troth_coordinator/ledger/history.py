@@ -28,11 +28,11 @@ _METHOD: Final = "getSignaturesForAddress"
 async def entries_after(
     client: CoordinatorClient,
     run: Pubkey,
-    newest: Sequence[str] = (),
+    newest: Sequence[Entry] = (),
     known: Container[str] = (),
     pause_seconds: float = 0,
 ) -> AsyncIterator[Entry]:
-    """Yield what landed after the last of the transactions `newest`, oldest first; else all of it.
+    """Yield what landed after the last of the entries `newest`, oldest first; else all of it.
 
     The one before the last of `newest`, where there is one, tells the RPC node where to stop.
     Signatures that are `known` are left out and not asked for. Between two requests it waits for
@@ -77,10 +77,10 @@ class _History:
     client: CoordinatorClient
     run: Pubkey
 
-    async def oldest_first(self, newest: Sequence[str]) -> AsyncIterator[Listed]:
+    async def oldest_first(self, newest: Sequence[Entry]) -> AsyncIterator[Listed]:
         """Yield the transactions after the last of `newest`."""
         last = newest[-1] if newest else None
-        until = Signature.from_string(newest[-2]) if len(newest) > 1 else None
+        until = Signature.from_string(newest[-2].signature) if len(newest) > 1 else None
         try:
             pages = await self._pages(last, until)
         except MalformedReplyError:
@@ -95,20 +95,21 @@ class _History:
             for listed in reversed(page):
                 yield listed
 
-    async def _pages(self, last: str | None, until: Signature | None) -> _Pages:
-        """Walk back to `last`, or to the beginning."""
+    async def _pages(self, last: Entry | None, until: Signature | None) -> _Pages:
+        """Walk back to `last`, or to the beginning. An RPC node without `last` is soon left."""
         found, before, seen = _Pages(), None, set[Signature]()
         while len(seen) < MOST_PAGES:
             page = await self._page(before, until)
             texts = [str(one.signature) for one in page] if last else []
-            is_there = last in texts
-            found.oldest = page[: texts.index(last)] if last and is_there else page
+            is_there = last is not None and last.signature in texts
+            found.oldest = page[: texts.index(last.signature)] if last and is_there else page
             found.first = found.first if found.starts else found.oldest
             found.starts.append(before)
             if is_there or (not page and last is None):
                 return found
-            if not page:
-                raise MalformedReplyError(_METHOD, f"{last} is not among those of the run")
+            if last is not None and (not page or page[-1].slot < last.slot):
+                told = f"{last.signature} is not among those of the run"
+                raise MalformedReplyError(_METHOD, told)
             before = page[-1].signature
             if before in seen:
                 raise MalformedReplyError(_METHOD, f"{before} again, in a later page")
