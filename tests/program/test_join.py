@@ -162,6 +162,8 @@ def test_an_index_is_reused_after_ring_rounds_once_its_rewards_have_vested():
     assert driver.refused(alone, owner) == "AccountMissing"
     wrong = join(driver, owner, terms(3), driver.owners[0])
     assert driver.refused(wrong, owner) == "WrongOwner"
+    itself = join(driver, owner, terms(3), owner)
+    assert driver.refused(itself, owner) == "DuplicateAccount"
     moved = driver.send(attempt, owner).event("RewardsMoved")
     assert_fields(moved, lamports=earned, index=3)
     assert participant(driver, former).index == 65_535

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from solders.instruction import Instruction
 from support.fields import assert_fields
 from support.program.rounds import RoundDriver, root_of
 
@@ -223,4 +224,7 @@ def test_a_manifest_is_announced_for_a_stored_checkpoint_only():
     assert driver.refused(announce(manifest, whose=theirs), session) == "WrongOwner"
     never = dataclasses.replace(manifest, round=1)
     assert driver.refused(announce(never), session) == "Custom(3012)"  # AccountNotInitialized
+    program, stored = driver.at.program, announce(manifest).accounts
+    mixed = Instruction(program, bytes(announce(never).data), list(stored))
+    assert driver.refused(mixed, session) == "WrongCheckpoint"
     assert root_of(2) == driver.run.root

@@ -98,3 +98,32 @@ macro_rules! journalled {
         events.send(&authority)
     }};
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::RunClosed;
+
+    #[test]
+    fn a_journal_never_grows_beyond_what_it_reserved() {
+        let event = RunClosed {
+            run: Pubkey::new_from_array([1; 32]),
+            sequence: 2,
+            slot: 3,
+            funder: Pubkey::new_from_array([4; 32]),
+        };
+        let mut journal = Journal::default();
+        let room = journal.bytes.capacity();
+        journal.push(&event).unwrap();
+        let each = journal.bytes.len() - EVENT_IX_TAG_LE.len();
+        let fit = (CAPACITY - EVENT_IX_TAG_LE.len()) / each;
+        for _ in 1..fit {
+            journal.push(&event).unwrap();
+        }
+        assert_eq!(
+            journal.push(&event).unwrap_err(),
+            refuse(CoordinatorError::TooManyEvents)
+        );
+        assert_eq!((room, fit), (CAPACITY, 45));
+    }
+}
