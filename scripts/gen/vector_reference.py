@@ -139,14 +139,14 @@ def bitmap(indices: set[int]) -> int:
 
 
 def is_canonical(trainers: int, committed: int, votes: int) -> bool:
-    """More than half of the commits, more than a third of the trainers."""
+    """More than half of the commits, no less than half of the trainers."""
     share = Fraction(len(bits(committed) & bits(votes)))
-    return share > Fraction(len(bits(committed)), 2) and share > Fraction(len(bits(trainers)), 3)
+    return share > Fraction(len(bits(committed)), 2) and share >= Fraction(len(bits(trainers)), 2)
 
 
 def is_too_thin(trainers: int, committed: int) -> bool:
-    """Nobody, or less than a third of the trainers, committed."""
-    return not committed or len(bits(committed)) < Fraction(len(bits(trainers)), 3)
+    """Nobody, or less than half of the trainers, committed."""
+    return not committed or len(bits(committed)) < Fraction(len(bits(trainers)), 2)
 
 
 def decision(round_: dict[str, int], attests: list[int]) -> dict[str, object]:
@@ -242,11 +242,17 @@ def lr_nano(s: dict[str, int], r: int) -> int:
 
 
 def expected_members(opens: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Find the most members of an open's epochs, less those who have gone since, by the history."""
-    gone = [sum(one["gone"] for one in opens[place:]) for place in range(len(opens))]
-    left = [(one["epoch"], one["members"] - less) for one, less in zip(opens, gone, strict=True)]
-    *_, last = epochs = sorted({epoch for epoch, _ in left})
+    """Find the fullest round of each of an open's last two epochs, by sets of indices."""
+    kept: dict[int, set[int]] = {}
+    for one in opens:
+        members, gone = bits(one["members"]), bits(one["gone"])
+        if len(members) > len(kept.setdefault(one["epoch"], set())):
+            kept[one["epoch"]] = members
+        kept = {epoch: those - gone for epoch, those in kept.items()}
+    *former, of_epoch = [kept[epoch] for epoch in sorted(kept)]
+    before = former[-1] if former else set()
     return {
-        "now": max(0, *(members for epoch, members in left if epoch in epochs[-2:]), 0),
-        "of_epoch": max(0, *(members for epoch, members in left if epoch == last), 0),
+        "of_epoch": bitmap(of_epoch),
+        "before": bitmap(before),
+        "number": max(len(of_epoch), len(before)),
     }

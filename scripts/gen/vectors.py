@@ -68,11 +68,11 @@ def wanted_slot(s: Stream) -> Cases:
 
 
 def expected_members(s: Stream) -> Cases:
-    """Follow opens through epochs, by the whole history instead of two numbers."""
+    """Follow opens through epochs, with the sets of all epochs instead of two bitmaps."""
     for length in (1, 2, 3, 5, 9, 17, 33):
         epochs = sorted(s.below(1 + length // 3) for _ in range(length))
-        opens = [{"epoch": epoch, "members": s.below(65)} for epoch in epochs]
-        opens = [{**one, "gone": s.below(2) * s.below(one["members"] + 1)} for one in opens]
+        opens = [{"epoch": epoch, "members": s.bits(64)} for epoch in epochs]
+        opens = [{**one, "gone": s.bits(64) & s.bits(64) & s.bits(64)} for one in opens]
         yield {"opens": opens}, ref.expected_members(opens)
 
 

@@ -203,9 +203,10 @@ RUN = RunView(
     convicted=(0, 0, 0, 0),
     lost_seeds=0,
     waiting_since=NONE,
+    expected_admitted=0,
     expected_members=0,
-    epoch_members=0,
-    members_epoch=0,
+    expected_before=0,
+    expected_epoch=0,
     total_withheld=0,
     created=PARAMS,
 )

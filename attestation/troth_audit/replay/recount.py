@@ -257,7 +257,8 @@ def _take_in(books: Books, event: Event) -> None:
         case of_life.ParticipantAdmitted():
             books.owner(bytes(event.owner))
             if books.newest_round == NONE:
-                books.expected = dataclasses.replace(books.expected, now=books.expected.now + 1)
+                admitted = books.expected.admitted + 1
+                books.expected = dataclasses.replace(books.expected, admitted=admitted)
         case of_life.SessionKeySet():
             books.entry(event.index).has_next_session = event.at_next_open
         case of_life.RunPaused():

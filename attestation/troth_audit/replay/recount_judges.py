@@ -124,6 +124,7 @@ def slash(
         is_on = entry.is_on_probation and entry.is_present
         fields = end_probations(books, [(1 << index, entry)])
         standing.end_membership(entry, Status.BARRED, books.round)
+        books.expected = books.expected.without(1 << index)
         if is_on:
             yield Expected(of_audits.ProbationsEnded, Rule.REWARD, fields)
     if intent.is_strike and standing.strike(books, entry, books.round) and index == audit.target:

@@ -200,6 +200,7 @@ def leaving(books: Books, event: of_life.LeaveRequested) -> Script:
         ended = end_probations(books, [(1 << event.index, entry)])
         yield Expected(of_audits.ProbationsEnded, Rule.REWARD, ended)
     standing.end_membership(entry, Status.LEFT, books.round)
+    books.expected = books.expected.without(1 << event.index)
     left = {"index": event.index, "owner": entry.owner, "round": books.round}
     yield Expected(of_life.ParticipantLeft, Rule.VAULT, left)
 

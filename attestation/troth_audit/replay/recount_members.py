@@ -16,7 +16,6 @@ from troth_audit.replay.recount_state import NO_MISSES, Books, Entry
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_types_audits import ProbationsEnded
 from troth_coordinator.rules.bitmap import count
-from troth_coordinator.rules.expected_members import ExpectedMembers
 from troth_coordinator.rules.ids import NONE, ZERO_DIGEST
 from troth_coordinator.rules.lateness import VOID_ROUNDS_TO_HALT
 from troth_coordinator.rules.params import epoch_of
@@ -62,10 +61,9 @@ def membership_changed(books: Books, event: of_rounds.MembershipChanged) -> Scri
     ways = ({"left": left, "short": short}, {"left": 0, "short": 0})
     fields = {"round": books.round, "rotated": rotated}
     yield Expected(of_rounds.MembershipChanged, Rule.ROUND_SETS, fields, ways)
+    books.expected = books.expected.without(event.left & left | event.short & short)
     for one, entry in books.members():
         entry.has_next_session = False
-        if (event.left & left | event.short & short) & one and entry.status == Status.ACTIVE:
-            books.expected = books.expected.without(1)
         if event.left & left & one:
             standing.end_membership(entry, Status.LEFT, books.round)
         elif event.short & short & one:
@@ -159,9 +157,9 @@ def phase_started(books: Books, event: of_rounds.PhaseStarted) -> None:
     """Between stretches of rounds nobody is active."""
     is_after_warmup = books.phase == Phase.WARMUP
     if event.phase == Phase.WARMUP:
-        is_half = books.expected.is_half(count(attendance(books).pending))
-        if not is_half:  # the authority has begun with fewer
-            books.expected = ExpectedMembers()
+        there = attendance(books).pending
+        if not books.expected.is_half(count(there)):  # the authority has begun with fewer
+            books.expected = books.expected.only(there)
     if event.phase == Phase.HALTED:
         books.base_round = NONE
         if books.void_streak < VOID_ROUNDS_TO_HALT:

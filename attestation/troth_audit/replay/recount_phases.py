@@ -113,9 +113,10 @@ class Phases:
             "phase_end_slot": self.end,
             "quorum_slot": self.quorum,
             "waiting_since": self.waiting_since,
-            "expected_members": self.books.expected.now,
-            "epoch_members": self.books.expected.of_epoch,
-            "members_epoch": self.books.expected.epoch,
+            "expected_admitted": self.books.expected.admitted,
+            "expected_members": self.books.expected.of_epoch,
+            "expected_before": self.books.expected.before,
+            "expected_epoch": self.books.expected.epoch,
             "pause_used_slots": self.pause_used,
             "finished_slot": self.finished,
         }

@@ -44,8 +44,8 @@ def opened(books: Books, event: of_rounds.RoundOpened) -> Script:
     if is_update_due(books, event.slot):
         raise MisfitError(Rule.RUN_ACCOUNT, "ParamsApplied before this open", "none")
     books.phase = Phase.COOLDOWN if event.root_only else Phase.COMMIT
-    num_members, is_first = count(sets.members), books.round == 0
-    books.expected = books.expected.opened(num_members, books.epoch, is_first=is_first)
+    is_first = books.round == 0
+    books.expected = books.expected.opened(sets.members, books.epoch, is_first=is_first)
     books.lost_seeds &= ~(1 << books.round % 64)
     round_ = RoundBook(
         books.round,

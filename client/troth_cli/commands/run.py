@@ -239,7 +239,11 @@ def start(options: AsAuthority, output: Output) -> None:
 
 @command(GROUP, "admit", AdmitOptions)
 def admit(options: AdmitOptions, output: Output) -> None:
-    """Put owners on the allowlist of a run."""
+    """Put owners on the allowlist of a run.
+
+    Admit all that you expect on the first day before anybody joins: half of those admitted so far
+    may begin the run.
+    """
     owners = [address(owner, "--owner") for owner in options.owner]
 
     async def work(by: "Authority") -> "ConfirmedTransaction":

@@ -11,6 +11,7 @@ from troth_cli.view.amounts import number_or_none
 from troth_cli.view.chain import key_text
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audits import run_clock
+from troth_coordinator.rules.expected_members import ExpectedMembers
 from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.oversight import Oversight, warnings_of
 from troth_coordinator.rules.phase import Phase
@@ -78,7 +79,7 @@ def run_seen(view: NetworkView, seen: Oversight, newest: RoundView | None) -> Ru
 
 
 def _waits(view: NetworkView) -> str:
-    needed, expected = least_to_begin(view.run), view.run.expected_members
+    needed, expected = least_to_begin(view.run), ExpectedMembers.of(view.run).number
     return (
         f"the run waits for {needed} participants, half of {expected}; {num_pending(view)} are"
         " there. Its authority may begin with them: troth run start"

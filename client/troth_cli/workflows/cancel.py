@@ -52,12 +52,7 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
         view, is_authority
     ):
         found = f"{progress.num_pending(view)} members, enough to begin"
-        step = (
-            "Let it begin."
-            if run.round == 0
-            else f"Let it begin; if nobody comes, {_repeat(view)}."
-        )
-        raise _not_in_vain(at, "a run that too few have joined", found, step)
+        raise _not_in_vain(at, "a run that too few have joined", found, _let_it_begin(view))
     if progress.is_transition_due(view):
         return
     if run.round == 0 and not is_authority:
@@ -73,6 +68,21 @@ def _check(view: NetworkView, at: RunAddresses, key: bytes) -> None:
             f"slot {view.slot}",
             f"Repeat it after slot {allowed - 1}, if too few have come by then.",
         )
+
+
+def _let_it_begin(view: NetworkView) -> str:
+    run = view.run
+    if progress.can_begin(view):
+        return (
+            "Let it begin."
+            if run.round == 0
+            else f"Let it begin; if nobody comes, {_repeat(view)}."
+        )
+    # Fewer than half of those that are expected: a step of the authority would begin with them.
+    step = "Begin with them: troth run start."
+    if run.round == 0:
+        return f"{step} It can be cancelled while fewer than {run.params.min_members} are there."
+    return f"{step} Any other key may end it after slot {progress.vain_from(run) - 1}."
 
 
 def _repeat(view: NetworkView) -> str:

@@ -1,6 +1,6 @@
-"""How many members a run expects, and whether those there may go on in its name (section 3).
+"""Which members a run expects, and whether those there may go on in its name (section 3).
 
-Owns: the rule of half, and the memory of two epochs. Never: counts anybody.
+Owns: the rule of half, and the memory of two epochs. Never: decides who is there.
 Next: `root.py`, whose majorities are of the members of one round.
 
 All majorities are of a round's members. Without this rule a few that stay while the others are cut
@@ -9,37 +9,59 @@ off would be a majority of themselves.
 
 from dataclasses import dataclass, replace
 
+from troth_coordinator.rules.bitmap import count
+from troth_coordinator.rules.view import RunView
+
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMembers:
     """The members that a run expects.
 
-    now: the most members of one round in this epoch and the one before. of_epoch: the most of
-    `epoch` alone, which is the epoch of the last open.
+    admitted: how many owners were admitted before the first round, when nobody is a member yet.
+    of_epoch: the members of the fullest round in `epoch`, without those that have gone since.
+    before: those of the epoch before. epoch: that of the last open.
     """
 
-    now: int = 0
+    admitted: int = 0
     of_epoch: int = 0
+    before: int = 0
     epoch: int = 0
+
+    @classmethod
+    def of(cls, run: RunView) -> "ExpectedMembers":
+        """Return those that a Run account keeps."""
+        return cls(
+            run.expected_admitted, run.expected_members, run.expected_before, run.expected_epoch
+        )
+
+    @property
+    def number(self) -> int:
+        """How many: those of the fuller epoch, or before the first round the admitted."""
+        return max(count(self.of_epoch), count(self.before), self.admitted)
 
     def opened(self, members: int, epoch: int, *, is_first: bool) -> "ExpectedMembers":
         """Return them after an open. At the first one of a run nobody is expected from before."""
         if is_first:
-            before = ExpectedMembers()
+            of_epoch = before = 0
         elif epoch == self.epoch:
-            before = self
+            of_epoch, before = self.of_epoch, self.before
         else:
-            before = ExpectedMembers(self.of_epoch)
-        return ExpectedMembers(max(before.now, members), max(before.of_epoch, members), epoch)
+            of_epoch, before = 0, self.of_epoch
+        fullest = members if count(members) > count(of_epoch) else of_epoch
+        return ExpectedMembers(0, fullest, before, epoch)
+
+    def only(self, there: int) -> "ExpectedMembers":
+        """Return them once the authority has begun with those who are there."""
+        return ExpectedMembers(0, there, 0, self.epoch)
 
     def without(self, gone: int) -> "ExpectedMembers":
-        """Return them without members that have left, or whose stake is short."""
-        return replace(self, now=max(0, self.now - gone), of_epoch=max(0, self.of_epoch - gone))
+        """Return them without members that have left, are barred, or whose stake is short."""
+        return replace(self, of_epoch=self.of_epoch & ~gone, before=self.before & ~gone)
 
     def is_half(self, there: int) -> bool:
         """Tell whether so many are at least half of them."""
-        return there * 2 >= self.now
+        return there * 2 >= self.number
 
     def least_to_begin(self, min_members: int) -> int:
         """Return how many must be there before anybody may begin a Warmup."""
-        return max(min_members, -(-self.now // 2))
+        return max(min_members, -(-self.number // 2))

@@ -122,7 +122,7 @@ def can_begin(view: NetworkView, *, by_authority: bool = False) -> bool:
 def least_to_begin(run: RunView, *, by_authority: bool = False) -> int:
     """Return how many participants must be there before the authority, or anybody, may begin."""
     least = run.params.min_members
-    return least if by_authority else ExpectedMembers(run.expected_members).least_to_begin(least)
+    return least if by_authority else ExpectedMembers.of(run).least_to_begin(least)
 
 
 def vain_from(run: RunView) -> Slot:

@@ -64,11 +64,10 @@ def votes_for(
 
 
 def is_canonical(turnout: Turnout, votes: int) -> bool:
-    """Tell whether more than 1/2 of the commits and 1/3 of the trainers voted for a root."""
+    """Tell whether more than half of the commits, and half of the trainers, voted for a root."""
     num_votes = bitmap.count(votes & turnout.committed)
-    return 2 * num_votes > bitmap.count(turnout.committed) and 3 * num_votes > bitmap.count(
-        turnout.trainers
-    )
+    is_majority = 2 * num_votes > bitmap.count(turnout.committed)
+    return is_majority and 2 * num_votes >= bitmap.count(turnout.trainers)
 
 
 def available(attest_bitmaps: Sequence[int]) -> Bitmap:
@@ -131,4 +130,4 @@ def unavailable_strikes(committed: int, included: int, unavailable: int) -> Bitm
 def _too_few_committed(turnout: Turnout) -> bool:
     # A round without any commit is void even where no trainer was due.
     num_commits = bitmap.count(turnout.committed)
-    return num_commits == 0 or 3 * num_commits < bitmap.count(turnout.trainers)
+    return num_commits == 0 or 2 * num_commits < bitmap.count(turnout.trainers)

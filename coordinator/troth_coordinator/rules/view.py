@@ -152,9 +152,10 @@ class RunView:
     convicted: tuple[Bitmap, Bitmap, Bitmap, Bitmap]
     lost_seeds: int
     waiting_since: Slot
+    expected_admitted: int
     expected_members: int
-    epoch_members: int
-    members_epoch: int
+    expected_before: int
+    expected_epoch: int
     total_withheld: Lamports
     created: ParamsView
 

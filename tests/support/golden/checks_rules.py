@@ -55,7 +55,7 @@ def expected_members(given: Given) -> Any:
     for number, one in enumerate(given["opens"]):
         found = found.opened(one["members"], one["epoch"], is_first=number == 0)
         found = found.without(one["gone"])
-    return {"now": found.now, "of_epoch": found.of_epoch}
+    return {"of_epoch": found.of_epoch, "before": found.before, "number": found.number}
 
 
 def phase_due(given: Given) -> Any:

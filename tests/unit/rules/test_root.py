@@ -1,5 +1,6 @@
 """Votes and decisions: thresholds, copied votes, silent members, forced voids."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.views import RUN_ADDRESS, entry, key, roster, round_view
@@ -77,6 +78,22 @@ def test_nobody_is_available_without_attestations():
 
 def test_a_round_without_trainers_is_void():
     assert root.decide(Turnout(0, 0, 0), 0, []).outcome is Outcome.VOID
+
+
+@pytest.mark.parametrize(
+    ("committed", "votes", "outcome"),
+    [
+        (0b0000_0111, 0b0000_0111, Outcome.VOID),
+        (0b0000_1111, 0b0000_0111, Outcome.NOT_CANONICAL),
+        (0b0001_1111, 0b0000_0111, Outcome.NOT_CANONICAL),
+        (0b0001_1111, 0b0000_1111, Outcome.CLOSED),
+        (0b1111_1111, 0b0000_1111, Outcome.NOT_CANONICAL),
+    ],
+)
+def test_half_of_the_trainers_must_vote_for_a_root(committed, votes, outcome):
+    everybody = 0b1111_1111
+    turnout = Turnout(everybody, everybody, committed)
+    assert root.decide(turnout, votes, [everybody] * 8).outcome is outcome
 
 
 @given(BITMAPS, BITMAPS, BITMAPS, BITMAPS, st.lists(BITMAPS, max_size=64))

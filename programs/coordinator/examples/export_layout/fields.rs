@@ -71,8 +71,8 @@ pub fn run() -> Vec<Field> {
         num_checkpoints, total_stake, total_unbonding, total_unvested, total_claimable,
         total_bonds, total_escrow, reward_pool, vault_rent, params, pending_params,
         num_audits, audit_epoch, sampled, accused, convicted, lost_seeds, waiting_since,
-        total_withheld, created, expected_members,
-        epoch_members, members_epoch, reserved)
+        total_withheld, created, expected_admitted,
+        expected_members, expected_before, expected_epoch, reserved)
 }
 
 pub fn roster() -> Vec<Field> {

@@ -60,7 +60,7 @@ impl Admit<'_> {
         let mut run = accounts.run.load_mut()?;
         run.num_participants = add(run.num_participants, 1)?;
         if run.newest_round() == NONE {
-            run.expected_members = add(run.expected_members, 1)?;
+            run.expected_admitted = add(run.expected_admitted, 1)?;
         }
         let event = ParticipantAdmitted {
             run: key,

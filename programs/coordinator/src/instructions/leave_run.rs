@@ -112,6 +112,7 @@ fn depart(
     ended.add(run, entry, bit(usize::from(index)))?;
     ended.report(run, journal, &key, slot)?;
     entry.leave(run.round);
+    run.expect(run.expected().without(bit(usize::from(index))));
     let event = ParticipantLeft {
         run: key,
         sequence: run.event_sequence,

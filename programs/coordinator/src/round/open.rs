@@ -11,7 +11,7 @@ use crate::audit::probation::Ended;
 use crate::constants::*;
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, MembershipChanged, ParamsApplied, RoundOpened};
-use crate::math::{add, div, rem};
+use crate::math::{div, rem};
 use crate::rules::bitmap::{bit, count, with_bits};
 use crate::rules::eligibility::{fill_bench, has_earned_seat};
 use crate::state::{Ballot, Change, Entry, Phase, Roster, Round, Run, SeedStatus, Status};
@@ -65,8 +65,7 @@ pub fn open_next(
     };
     turn_over(run, journal, key, roster, slot, leavers)?;
     let sets = fix_sets(run, roster, leavers);
-    let members = count(sets.members);
-    if sets.trainers == 0 || !run.expected().is_half(members) {
+    if sets.trainers == 0 || !run.expected().is_half(count(sets.members)) {
         return halt(run, journal, key, slot);
     }
     let phase = if is_root_only {
@@ -78,7 +77,7 @@ pub fn open_next(
         require_seed_settled(run)?;
     }
     run.enter(phase, slot, Some(run.params.commit_slots))?;
-    run.expect(run.expected().opened(members, run.epoch, run.round == 0));
+    run.expect(run.expected().opened(sets.members, run.epoch, run.round == 0));
     run.lost_seeds &= !seed_bit(run.round);
     write(run, round, &sets, slot);
     if is_root_only {
@@ -124,7 +123,7 @@ pub fn turn_over(
     slot: u64,
     leavers: Leavers,
 ) -> Result<()> {
-    let (mut left, mut rotated, mut short, mut gone) = (0, 0, 0, 0);
+    let (mut left, mut rotated, mut short) = (0, 0, 0);
     let mut ended = Ended::default();
     for (bit, entry) in with_bits(&mut roster.entries) {
         if entry.rotate_session() {
@@ -133,20 +132,17 @@ pub fn turn_over(
         if leavers == Leavers::Kept {
             continue;
         }
-        let was_active = u64::from(entry.is(Status::Active));
         if entry.is_leaving() {
-            gone = add(gone, was_active)?;
             ended.add(run, entry, bit)?;
             entry.leave(run.round);
             left |= bit;
         } else if entry.is(Status::Active) && entry.is_short(&run.params) {
-            gone = add(gone, was_active)?;
             entry.clear_ready();
             entry.change(Change::Deactivate);
             short |= bit;
         }
     }
-    run.expect(run.expected().without(gone));
+    run.expect(run.expected().without(left | short));
     ended.report(run, journal, key, slot)?;
     if left | rotated | short == 0 {
         return Ok(());

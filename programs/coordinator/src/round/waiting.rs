@@ -14,7 +14,6 @@ use crate::constants::{
 use crate::errors::CoordinatorError;
 use crate::events::{record, Journal, PhaseStarted, WarmupEnded};
 use crate::rules::bitmap::{count, with_bits};
-use crate::rules::expected_members::ExpectedMembers;
 use crate::state::{Change, Phase, Roster, Run, Status};
 
 /// Participants that are there while no round is open.
@@ -68,7 +67,7 @@ impl RoundContext<'_> {
                 self.run.flags |= RUN_LAST_WARMUP;
             }
             if !self.run.expected().is_half(count(found.pending)) {
-                self.run.expect(ExpectedMembers::default());
+                self.run.expect(self.run.expected().only(found.pending));
             }
             let slots = self.run.params.warmup_slots;
             self.run.enter(Phase::Warmup, self.slot, Some(slots))?;

@@ -138,16 +138,16 @@ pub fn unavailable_strikes(committed: u64, included: u64, unavailable: u64) -> u
 }
 
 impl Turnout {
-    /// Fewer than a third of the trainers committed, or nobody did.
+    /// Fewer than half of the trainers committed, or nobody did.
     fn is_too_thin(&self) -> bool {
-        self.committed == 0 || count(self.committed).saturating_mul(3) < count(self.trainers)
+        self.committed == 0 || count(self.committed).saturating_mul(2) < count(self.trainers)
     }
 
-    /// More than half of the commits and more than a third of the trainers voted for it.
+    /// More than half of the commits, and no less than half of the trainers, voted for it.
     fn is_canonical(&self, votes: u64) -> bool {
         let votes = count(votes & self.committed);
         votes.saturating_mul(2) > count(self.committed)
-            && votes.saturating_mul(3) > count(self.trainers)
+            && votes.saturating_mul(2) >= count(self.trainers)
     }
 }
 

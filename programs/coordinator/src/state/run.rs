@@ -141,14 +141,16 @@ pub struct Run {
     pub total_withheld: u64,
     /// Parameters at the creation, which bound every later request.
     pub created: Params,
-    /// Half of them must be there: the most of two epochs; at first those admitted.
+    /// Owners admitted before the first round; 0 from then on.
+    pub expected_admitted: u64,
+    /// Members of the fullest round in `expected_epoch`, without those gone since.
     pub expected_members: u64,
-    /// Most members of one round in the epoch `members_epoch`.
-    pub epoch_members: u64,
+    /// Those of the epoch before.
+    pub expected_before: u64,
     /// Epoch of the last open.
-    pub members_epoch: u64,
+    pub expected_epoch: u64,
     /// Zero.
-    pub reserved: [u8; 152],
+    pub reserved: [u8; 144],
 }
 
 impl Run {

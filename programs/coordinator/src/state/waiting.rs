@@ -33,16 +33,18 @@ impl Run {
     #[must_use]
     pub fn expected(&self) -> ExpectedMembers {
         ExpectedMembers {
-            now: self.expected_members,
-            of_epoch: self.epoch_members,
-            epoch: self.members_epoch,
+            admitted: self.expected_admitted,
+            of_epoch: self.expected_members,
+            before: self.expected_before,
+            epoch: self.expected_epoch,
         }
     }
 
     /// Keeps other expected members.
     pub fn expect(&mut self, expected: ExpectedMembers) {
-        self.expected_members = expected.now;
-        self.epoch_members = expected.of_epoch;
-        self.members_epoch = expected.epoch;
+        self.expected_admitted = expected.admitted;
+        self.expected_members = expected.of_epoch;
+        self.expected_before = expected.before;
+        self.expected_epoch = expected.epoch;
     }
 }

@@ -59,7 +59,7 @@ pub fn expected_members(input: &Value) -> Value {
             .opened(members, epoch, number_of_open == 0)
             .without(gone);
     }
-    json!({"now": found.now, "of_epoch": found.of_epoch})
+    json!({"of_epoch": found.of_epoch, "before": found.before, "number": found.number()})
 }
 
 /// `phase_due.json`.
