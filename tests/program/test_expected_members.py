@@ -127,10 +127,11 @@ def test_nobody_waits_for_those_who_left_after_they_were_inactive():
 
 
 def test_nobody_waits_for_the_barred():
-    driver = CaseDriver.started(12)
-    driver.offend(11)
-    driver.bar(11)
-    assert expected(driver) == 11
+    driver = CaseDriver.started(8, commit_slots=1_000, vesting_slots=9_000, unbond_slots=9_000)
+    driver.offend(3)
+    driver.commit(3)
+    driver.bar(3)
+    assert expected(driver) == 7
 
 
 def test_those_who_were_members_of_no_round_lower_nothing_when_they_leave():
