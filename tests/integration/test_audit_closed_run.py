@@ -122,7 +122,7 @@ async def test_a_closed_run_that_never_was_on_the_chain_is_missing(tmp_path):
 
 @pytest.mark.parametrize("name", ["RoundClosed", "StakeWithdrawn"])
 async def test_a_closed_run_whose_end_was_changed_is_not_proven(tmp_path, name):
-    """What stands in the newest close, or after it, no later close contradicts."""
+    """No later close contradicts the newest one, or an event after it."""
     driver = finished()
     keep_account(driver, tmp_path)
     leave_and_close(driver)

@@ -87,7 +87,7 @@ def absent(words: Sequence[Word], gone: Sequence[Absence], told: Told) -> Iterat
     """Yield what it means that RPC nodes have no such account, or that nobody has one.
 
     The program removes the account of a run that is closed. Then the transactions that closed the
-    last round and the run, which a node may still show, prove the ledger.
+    last round and the run, which an RPC node may still show, prove the ledger.
     """
     for one in gone:
         expected = f"the Run account at {one.source}"
@@ -97,7 +97,7 @@ def absent(words: Sequence[Word], gone: Sequence[Absence], told: Told) -> Iterat
         elif told.is_closed:
             found = (
                 "none, and not the transactions that the ledger ends with: the run never was there,"
-                " or the node has forgotten them. Name one that keeps its whole history"
+                " or the RPC node has forgotten them. Name one that keeps its whole history"
             )
             yield Finding(Grade.MISSING, Rule.RUN_ACCOUNT, expected, found)
         else:

@@ -25,8 +25,8 @@ from troth_coordinator.ledger.history import entries_after
 async def shows_end(client: CoordinatorClient, ledger: Ledger) -> bool:
     """Tell whether the RPC node shows the entries of a ledger from its newest close to its end.
 
-    False also for a node that has forgotten them, and for a ledger that cannot be read to its end.
-    Raises RpcError where the node gives no answer.
+    False also for an RPC node that has forgotten them, and for a ledger with damaged entries.
+    Raises RpcError where the RPC node gives no answer.
     """
     try:
         return await _shows_end(client, ledger)

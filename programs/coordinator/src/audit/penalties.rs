@@ -50,7 +50,8 @@ impl AuditContext<'_, '_> {
             let mut ended = Ended::default();
             ended.add(self.run, entry, bit(usize::from(index)))?;
             entry.bar(self.run.round);
-            self.run.expect(self.run.expected().without(bit(usize::from(index))));
+            self.run
+                .expect(self.run.expected().without(bit(usize::from(index))));
             ended.report(self.run, self.journal, &self.key, self.slot)?;
         }
         let is_jailed = intent.is_strike && strike(self.run, entry, self.run.round)?;

@@ -77,7 +77,10 @@ pub fn open_next(
         require_seed_settled(run)?;
     }
     run.enter(phase, slot, Some(run.params.commit_slots))?;
-    run.expect(run.expected().opened(sets.members, run.epoch, run.round == 0));
+    run.expect(
+        run.expected()
+            .opened(sets.members, run.epoch, run.round == 0),
+    );
     run.lost_seeds &= !seed_bit(run.round);
     write(run, round, &sets, slot);
     if is_root_only {
