@@ -1,6 +1,7 @@
 """An outsider audits runs with faults and cheats from their archives alone: all is in order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,17 @@ async def test_a_payload_that_was_struck_because_nobody_had_it_blinds_no_audit(
             assert_fields(note, grade=Grade.NOTE, round=LIE_ROUND, participant=LIAR)
         assert report.counts["roots"] == 8
         assert report.counts["applied_rounds"] == 7
+    assert_void_is_named(folder)
+
+
+def assert_void_is_named(folder: Path) -> None:
+    """The round after the lie closed void, to take the payload back: it has no root."""
+    at = LIE_ROUND + 1
+    report = audit_of(folder, plan=replace(PLAN, start=at, is_exact=True))
+    (found,) = (one for one in report.findings if one.grade is Grade.MISSING)
+    assert_fields(found, rule=Rule.STATE_ROOT, round=at)
+    up_to_it = audit_of(folder, plan=replace(PLAN, end=at))
+    assert up_to_it.counts["applied_rounds"] > LIE_ROUND
 
 
 def spoil_signature(header: Path) -> None:
