@@ -159,6 +159,7 @@ class Replay(Generic[Decoded]):
             self.rounds.add(line)
 
     def _strike(self, event: PayloadStruck) -> Iterator[Finding]:
+        self.submissions.strike(event.round, event.target)
         yield from self.weights.strike(event.round, event.target)
 
     def _closed(self, told: Told, round_: RoundTold, event: RoundClosed) -> None:
