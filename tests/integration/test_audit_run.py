@@ -39,6 +39,8 @@ async def test_a_clean_run_passes(run_factory, data, tmp_path):
     assert report.conclusion is Conclusion.GOOD
     assert report.counts["applied_rounds"] == 6
     assert report.counts["payloads"] == 6 * len(FIVE)
+    assert report.findings == []
+    assert report.counts["drawn_opened"] == report.counts["drawn_audits"] > 0
 
 
 async def test_a_run_whose_cheat_was_convicted_passes_and_its_picture_is_true(
