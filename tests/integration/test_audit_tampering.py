@@ -267,7 +267,7 @@ MISFITS = {
 
 @pytest.mark.parametrize("name", MISFITS)
 def test_a_data_set_that_the_model_of_its_run_cannot_take_is_named(archive, name):
-    """Whoever joins is refused: nobody can have trained on it as the config says."""
+    """Members are refused when they join: nobody can have trained on it as the config says."""
     section, changes = MISFITS[name]
     with_config(archive, section, **changes)
     assert_named(archive, Grade.DISCREPANCY, Rule.MANIFEST)

@@ -1,4 +1,4 @@
-"""What a run was to do and did not: an audit says so, and accuses nobody of it."""
+"""An audit says which things a run left undone, and accuses nobody of it."""
 
 import pytest
 from support.fields import assert_fields

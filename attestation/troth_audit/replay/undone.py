@@ -1,4 +1,4 @@
-"""What a run was to do and did not: drawn audits, seeds, and audits that nobody ended.
+"""Things left undone in a run: drawn audits, seeds, and audits that nobody ended.
 
 Owns: their counts, and a note for each kind of them.
 Never: accuses anybody: no event proves why somebody sent nothing.

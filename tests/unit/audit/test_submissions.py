@@ -31,7 +31,7 @@ def header(round_: int, previous: int, before: bytes, after: bytes) -> Header:
 
 
 def wrong(submissions: Submissions, shown: Header, previous: int) -> list[str]:
-    """What is wrong with the residual of an included header; its other fields are not looked at."""
+    """Return what is wrong with the residual of an included header; other fields do not count."""
     claim = Claim(shown.round, 0, 1 << INDEX, INDEX, b"", is_included=True, vouchers={})
     keys = HEADER.owner, HEADER.session
     committed = Committed(claim, HEADER.epoch, *keys, previous, b"", HEADER.state_root)
