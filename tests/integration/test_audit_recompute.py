@@ -10,7 +10,7 @@ import pytest
 import torch
 from support.attacks.judges import saying
 from support.cli import Cli
-from support.forgeries import blobs, flip
+from support.forgeries import blobs, flip, lines, rewrite
 from support.ports import Wrapped
 from support.recordings import audit_of, point_of, put, record
 from support.runs import AUDITED, FIVE, settings_of, start_members
@@ -71,12 +71,13 @@ def play(data, folder: Path, seats: Seats, opened: dict[str, bytes]) -> Path:
 def clearing(opened: dict[str, bytes]) -> Seats:
     """Seats that say that all work matches; what they are shown goes to `opened`."""
 
-    def clears(evidence: Evidence, _found: object) -> VerdictKind:
-        if evidence.openings is not None:
-            opened[evidence.openings_root.hex()] = evidence.openings
-        return VerdictKind.OK
+    return saying(lambda evidence, _found: keep(opened, evidence) or VerdictKind.OK)
 
-    return saying(clears)
+
+def keep(opened: dict[str, bytes], evidence: Evidence) -> None:
+    """Add what a seat is shown to `opened`."""
+    if evidence.openings is not None:
+        opened[evidence.openings_root.hex()] = evidence.openings
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +139,24 @@ def test_seats_that_were_paid_for_the_sketch_of_no_gradient_are_named(data, tmp_
     assert {index for rule, index in found if rule is Rule.VERDICT} == set(range(len(FIVE)))
     num_sketches = sum(rule is Rule.VERDICT for rule, _ in found)
     assert num_sketches == report.counts["recomputed_sketches"] > 0
+
+
+def test_what_a_jury_is_still_to_judge_accuses_nobody(data, tmp_path):
+    """A cheat's case is under way: the run goes on as it should, and so it reads in its audit."""
+    opened: dict[str, bytes] = {}
+    archive = play(data, tmp_path, saying(lambda evidence, _: keep(opened, evidence)), opened)
+    whole = audit_of(archive, plan=plan_of(data))
+    assert whole.counts["cases"] > 0
+    assert whole.conclusion is Conclusion.GOOD
+    found = lines(archive)
+    settled = next(at for at, line in enumerate(found) if b"CaseSettled" in line)
+    rewrite(archive, found[:settled])
+    live = audit_of(archive, plan=plan_of(data))
+    assert wrong(live) == []
+    notes = [one for one in live.findings if one.rule is Rule.WORK]
+    assert {one.grade for one in notes} == {Grade.NOTE}
+    assert {one.participant for one in notes} == {CHEAT_INDEX}
+    assert any(one.found.endswith("its case has not ended") for one in notes)
 
 
 def test_as_many_are_computed_again_as_asked_for_and_a_key_draws_the_same(recorded, data):

@@ -1,16 +1,19 @@
 """An outsider audits runs with faults and cheats from their archives alone: all is in order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from solders.pubkey import Pubkey
 from support.attacks.cheats import Loss, play_out, stage, work_cheat
+from support.attacks.judges import JUDGED, SIX, accuse, until_event
 from support.fields import assert_fields
+from support.forgeries import lines, rewrite
 from support.halts import halted_after_progress
 from support.ports import LIAR, LIE_ROUND, vouch_for_everything, withhold
 from support.recordings import PLAN, audit_of, record
-from support.runs import FIVE, NO_AUDITS, start_members
+from support.runs import FIVE, NO_AUDITS, Chronicle, member, start_members, until_round
 
 from troth_attestation import header as headers
 from troth_attestation.header import HEADER_BYTES
@@ -20,8 +23,10 @@ from troth_cli.plot.audit import page_data
 from troth_cli.plot.data import RoundRow, Slash, StakeLine
 from troth_cli.workflows.audit import audit
 from troth_cli.workflows.audit_inputs import Asked, gather
+from troth_client.steps import attest as attest_step
 from troth_coordinator.chain.event_types_audits import CaseSettled
 from troth_coordinator.chain.event_types_rounds import RoundClosed
+from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import EntryView, RoundFlag, Status
 
 
@@ -34,6 +39,8 @@ async def test_a_clean_run_passes(run_factory, data, tmp_path):
     assert report.conclusion is Conclusion.GOOD
     assert report.counts["applied_rounds"] == 6
     assert report.counts["payloads"] == 6 * len(FIVE)
+    assert report.findings == []
+    assert report.counts["drawn_opened"] == report.counts["drawn_audits"] > 0
 
 
 async def test_a_run_whose_cheat_was_convicted_passes_and_its_picture_is_true(
@@ -125,6 +132,17 @@ async def test_a_payload_that_was_struck_because_nobody_had_it_blinds_no_audit(
             assert_fields(note, grade=Grade.NOTE, round=LIE_ROUND, participant=LIAR)
         assert report.counts["roots"] == 8
         assert report.counts["applied_rounds"] == 7
+    assert_void_is_named(folder)
+
+
+def assert_void_is_named(folder: Path) -> None:
+    """The round after the lie closed void, to take the payload back: it has no root."""
+    at = LIE_ROUND + 1
+    report = audit_of(folder, plan=replace(PLAN, start=at, is_exact=True))
+    (found,) = (one for one in report.findings if one.grade is Grade.MISSING)
+    assert_fields(found, rule=Rule.STATE_ROOT, round=at)
+    up_to_it = audit_of(folder, plan=replace(PLAN, end=at))
+    assert up_to_it.counts["applied_rounds"] > LIE_ROUND
 
 
 def spoil_signature(header: Path) -> None:
@@ -145,3 +163,48 @@ def withheld(folder: Path) -> list[Path]:
 
 def headers_in(folder: Path) -> list[Path]:
     return sorted((folder / "header").iterdir())
+
+
+@pytest.mark.long(reason="a whole run with a case before a jury")
+async def test_false_possession_is_a_note_from_its_case_on(
+    run_factory, data, tmp_path, monkeypatch
+):
+    """Dan vouches with invented bytes. Once a jury judges that, the run is as it should be."""
+    honest = attest_step.possession
+
+    def possession(run_, round_, owner, payloads):
+        proof = honest(run_, round_, owner, payloads)
+        if owner != dan.here.chain.identity.owner_address or round_ != LIE_ROUND:
+            return proof
+        return bytes(255 - byte if at in payloads else 0 for at, byte in enumerate(proof))
+
+    monkeypatch.setattr(attest_step, "possession", possession)
+    run = await run_factory.create(6, **JUDGED)
+    run.has_blob_folders = True
+    await start_members(run, SIX)
+    dan, tale = member(run, "dan"), Chronicle(run)
+    await until_round(run, LIE_ROUND + 2)
+    await accuse(run, LIE_ROUND, dan, AuditKind.POSSESSION, 1)
+    await until_event(run, tale, "CaseSettled", audit_kind=int(AuditKind.POSSESSION))
+    await play_out(run)
+    folder = await record(run, data[0], tmp_path / "archive")
+    assert_possession(folder, Grade.NOTE, "another byte: its maker was convicted of it")
+    cut_before(folder, b"CaseSettled")
+    why = "the case against its maker has not ended"
+    assert_possession(folder, Grade.NOTE, f"another byte: {why}")
+    cut_before(folder, b"CaseOpened")
+    assert_possession(folder, Grade.DISCREPANCY, "another byte")
+
+
+def assert_possession(folder: Path, grade: Grade, found: str) -> None:
+    """Assert that an audit finds false possession, each time of this grade and in these words."""
+    named = [one for one in audit_of(folder).findings if one.rule is Rule.POSSESSION]
+    assert named
+    for one in named:
+        assert_fields(one, grade=grade, found=found)
+
+
+def cut_before(folder: Path, name: bytes) -> None:
+    """End the ledger before the first transaction with such an event."""
+    found = lines(folder)
+    rewrite(folder, found[: next(at for at, line in enumerate(found) if name in line)])

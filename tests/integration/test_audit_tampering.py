@@ -259,6 +259,20 @@ def test_a_config_that_is_not_that_of_the_creation_is_named(archive, name):
     assert_named(archive, Grade.DISCREPANCY, Rule.CONFIG)
 
 
+MISFITS = {
+    "longer sequences than the config has": ("data", {"sequence_tokens": 8}),
+    "more words than the model has": ("model", {"vocab_size": 128}),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_a_data_set_that_the_model_of_its_run_cannot_take_is_named(archive, name):
+    """Members are refused when they join: nobody can have trained on it as the config says."""
+    section, changes = MISFITS[name]
+    with_config(archive, section, **changes)
+    assert_named(archive, Grade.DISCREPANCY, Rule.MANIFEST)
+
+
 def test_a_model_beyond_all_memory_leaves_the_weights_missing(archive):
     with_config(archive, "model", vocab_size=2**31 - 1, hidden_size=2**31 - 8)
     report = audit_of(archive)

@@ -58,6 +58,7 @@ def cli(capsys, monkeypatch) -> Cli:
 def test_a_clean_archive_passes_and_says_whose_word_it_has(cli, recorded):
     done = cli.ok("audit", "--archive", recorded)
     assert "its own word, no proof: give --rpc" in done.out
+    assert "0 of 0 took place" in done.out
     assert done.out.splitlines()[-1].startswith("PASS")
 
 

@@ -30,7 +30,7 @@ from troth_audit.replay.series import Lines
 from troth_audit.replay.submissions import Committed, Submissions
 from troth_audit.replay.told import RoundTold, Told
 from troth_coordinator.chain.event_base import Event
-from troth_coordinator.chain.event_types_audits import CaseSettled
+from troth_coordinator.chain.event_types_audits import CaseOpened, CaseSettled
 from troth_coordinator.chain.event_types_life import ParamsApplied, RunCreated
 from troth_coordinator.chain.event_types_rounds import (
     CheckpointStored,
@@ -42,6 +42,7 @@ from troth_coordinator.ledger.entries import Entry, EntryReader
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.fold import Fold
 from troth_coordinator.rules import bitmap
+from troth_coordinator.rules.audit_view import AuditKey
 from troth_coordinator.rules.errors import RulesError
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS
 from troth_coordinator.rules.params import ChainParams
@@ -158,6 +159,7 @@ class Replay(Generic[Decoded]):
             self.rounds.add(line)
 
     def _strike(self, event: PayloadStruck) -> Iterator[Finding]:
+        self.submissions.strike(event.round, event.target)
         yield from self.weights.strike(event.round, event.target)
 
     def _closed(self, told: Told, round_: RoundTold, event: RoundClosed) -> None:
@@ -254,7 +256,9 @@ class Auditor(Generic[Decoded]):
     report: Report = field(default_factory=Report)
     _fold: Fold = field(default_factory=Fold)
     _passed: set[str] = field(default_factory=set)
-    _convicted: set[tuple[int, int, int]] = field(default_factory=set)
+    _convicted: set[AuditKey] = field(default_factory=set)
+    _accused: set[AuditKey] = field(default_factory=set)
+    """Audits that a bond has made a case of, which has not ended."""
 
     def audit(self, entries: Iterable[Entry]) -> Report:
         """Read the ledger to its end, or to the first entry that does not fold."""
@@ -271,7 +275,8 @@ class Auditor(Generic[Decoded]):
             report.is_cut_short = True
         if self.replay is not None:
             report.add(self.replay.finish())
-        report.excuse(self._convicted)
+        report.excuse(self._convicted, "its maker was convicted of it")
+        report.excuse(self._accused, "the case against its maker has not ended")
         if is_whole:
             report.add(absent(self.words, self.gone, self.told))
             report.add(differences(self.words))
@@ -297,12 +302,22 @@ class Auditor(Generic[Decoded]):
             if self.replay is not None:
                 self.report.add(self.replay.take(self.told, event))
             self.told.take(event)
-            if isinstance(event, CaseSettled) and event.outcome == CaseOutcome.CONVICTED:
-                self._convicted.add((event.round, event.target, event.audit_kind))
+            self._note_case(event)
         at = self._fold.next_sequence, self._fold.hash
         for word in self.words:
             if at == (word.run.event_sequence, word.run.chain_hash):
                 self._passed.add(word.source)
+
+    def _note_case(self, event: Event) -> None:
+        if not isinstance(event, CaseOpened | CaseSettled):
+            return
+        key = event.round, event.target, event.audit_kind
+        if isinstance(event, CaseOpened):
+            self._accused.add(key)
+            return
+        self._accused.discard(key)
+        if event.outcome == CaseOutcome.CONVICTED:
+            self._convicted.add(key)
 
     def _account(self) -> RunView | None:
         """Return the account that the whole ledger leads to."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
-from troth_attestation.quorum import CaseOutcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.sketch import Sketch
 from troth_attestation.verdict import VerdictKind
 from troth_coordinator.chain import event_types_audits as of_audits
@@ -26,6 +26,7 @@ from troth_coordinator.rules.audit_view import AuditKind
 
 MOST_SEEDS = 1_024
 """Seeds that are remembered: tiles are opened long before so many rounds have closed."""
+_LEAD_TO_A_CASE = (AuditOutcome.ACCUSED, AuditOutcome.UNAVAILABLE)
 
 Place = tuple[int, int]
 """A round and a participant."""
@@ -36,7 +37,8 @@ class Drawn:
     """One included payload and its audit, if it had one.
 
     `seed` and `openings_root` are empty where no tiles are open. `shown` are verdict and sketch by
-    seat holder, `paid` the bitmap of those that were paid. `outcome` is None before the end.
+    seat holder, `paid` the bitmap of those that were paid. `outcome` and `case_outcome` are None
+    before the end of the audit, and of the case that followed it.
     """
 
     seed: bytes = b""
@@ -44,8 +46,15 @@ class Drawn:
     shown: dict[int, tuple[VerdictKind, Sketch]] = field(default_factory=dict)
     paid: int = 0
     outcome: int | None = None
+    has_case: bool = False
+    case_outcome: int | None = None
     is_convicted: bool = False
     sketch_factor: int = 0
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the protocol has yet to decide about this payload."""
+        return self.outcome is None or (self.has_case and self.case_outcome is None)
 
 
 class _Reservoir:
@@ -139,11 +148,19 @@ class Draw:
         drawn = self._open.kept.get((event.round, event.target))
         if drawn is not None:
             drawn.outcome, drawn.paid = event.outcome, event.paid
+            drawn.has_case = event.outcome in _LEAD_TO_A_CASE
+
+    @_take.register
+    def _(self, event: of_audits.CaseOpened) -> None:
+        drawn = self._open.kept.get((event.round, event.target))
+        if drawn is not None and event.audit_kind == AuditKind.WORK:
+            drawn.has_case = True
 
     @_take.register
     def _(self, event: of_audits.CaseSettled) -> None:
         drawn = self._open.kept.get((event.round, event.target))
         if drawn is not None and event.audit_kind == AuditKind.WORK:
+            drawn.case_outcome = event.outcome
             drawn.is_convicted = event.outcome == CaseOutcome.CONVICTED
 
     @_take.register

@@ -11,7 +11,8 @@ from enum import StrEnum
 class Grade(StrEnum):
     """How much a finding says. A discrepancy is proven; missing data prove nothing.
 
-    A note is a fault of a participant that the protocol foresees: the run is as it should be.
+    A note is a fault of a participant that the protocol foresees: the run is as it should be. Or it
+    is about what was left undone, or is not decided yet: that proves nothing.
     """
 
     DISCREPANCY = "discrepancy"

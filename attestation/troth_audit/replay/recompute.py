@@ -15,7 +15,7 @@ from typing import Generic
 from troth_attestation import openings as opened
 from troth_attestation.measure import JudgeRule, Own, Tiles, agreement_of, surely_idle
 from troth_attestation.openings import Sampled
-from troth_attestation.quorum import AuditOutcome
+from troth_attestation.quorum import AuditOutcome, CaseOutcome
 from troth_attestation.sketch import differ, proves, sketch
 from troth_attestation.verdict import Reason, Verdict, VerdictKind
 from troth_attestation.work import judge, yardstick_of
@@ -129,7 +129,7 @@ def _contradictions(verdict: Verdict, drawn: Drawn, place: Place) -> Iterator[Fi
     if verdict.kind == VerdictKind.OK and drawn.is_convicted:
         yield discrepancy(Rule.WORK, _MATCHES, "a conviction", *place)
     if verdict.kind == VerdictKind.MISMATCH and not drawn.is_convicted:
-        tell = note if drawn.outcome is None else discrepancy
+        tell = note if drawn.is_under_way else discrepancy
         yield tell(Rule.WORK, _MATCHES, f"{verdict.explain()}: {_ended(drawn)}", *place)
     has_answer = verdict.kind != VerdictKind.UNAVAILABLE
     if not has_answer and drawn.outcome == AuditOutcome.CLEARED:
@@ -139,5 +139,14 @@ def _contradictions(verdict: Verdict, drawn: Drawn, place: Place) -> Iterator[Fi
 def _ended(drawn: Drawn) -> str:
     if drawn.outcome is None:
         return "its audit has not ended"
-    known = drawn.outcome in set(AuditOutcome)
-    return f"its audit ended as {AuditOutcome(drawn.outcome).name.lower()}" if known else ""
+    if drawn.is_under_way:
+        return "its case has not ended"
+    if drawn.case_outcome is not None:
+        return _as_named("its case", CaseOutcome, drawn.case_outcome)
+    return _as_named("its audit", AuditOutcome, drawn.outcome)
+
+
+def _as_named(what: str, names: type[AuditOutcome | CaseOutcome], outcome: int) -> str:
+    if outcome not in set(names):
+        return ""
+    return f"{what} ended as {names(outcome).name.lower()}"

@@ -54,8 +54,8 @@ class Replayed(Generic[Decoded]):
     """Follows a run with weights. `is_lost` while no weights are known.
 
     It takes them up again at the next stored root that somebody serves. Before round `start`
-    nothing is replayed, and nothing beyond the root of round `end`. A user asked for the rounds
-    from `first` on.
+    nothing is replayed, and nothing beyond the root of round `end`, or the next one where that
+    round closed void. A user asked for the rounds from `first` on.
     """
 
     weights: Weights[Decoded]
@@ -68,6 +68,8 @@ class Replayed(Generic[Decoded]):
     num_applied: int = 0
     stored: State | None = None
     _has_begun: bool = False
+    _is_start_known: bool = False
+    """Whether `start` has closed, or is said to have closed without a root."""
     _newest: int = -1
     _waiting: deque[Waiting[Decoded]] = field(default_factory=deque)
 
@@ -77,6 +79,7 @@ class Replayed(Generic[Decoded]):
         self.is_lost = True
         if self.start == 0:
             self._newest = 0
+            self._is_start_known = True
             yield from self._begin(self.stored, "genesis root")
         if not self.is_lost:
             self.weights.remember()
@@ -84,8 +87,12 @@ class Replayed(Generic[Decoded]):
     def close(self, state: State) -> Iterator[Finding]:
         """Bring the weights to a round that closed with this canonical root, and compare."""
         self._newest = max(self._newest, state.round)
-        if state.round > self.end:
+        if self._is_beyond(state.round):
             self.is_lost = True
+        if state.round >= self.start and not self._is_start_known:
+            self._is_start_known = True
+            if state.round > self.start:
+                yield self._without_root(self.start)
         if self.is_lost:
             yield from self._drop()
             if state.round == self.start and not self._has_begun:
@@ -144,9 +151,10 @@ class Replayed(Generic[Decoded]):
     def end_of_ledger(self) -> Iterator[Finding]:
         """Yield what is missing where the run never came to the rounds that were asked for."""
         yield from self._drop()
-        first = max(self.first, self.start)
-        if self._newest < first:
-            yield missing(Rule.STATE_ROOT, f"a close of round {first} with a root", first)
+        if not self._is_start_known:
+            yield self._without_root(max(self.first, self.start))
+        elif self._newest < self.first:
+            yield self._without_root(self.first)
 
     def counts(self) -> Mapping[str, int]:
         """Return how many roots and checkpoints were compared, and how many rounds applied."""
@@ -155,6 +163,15 @@ class Replayed(Generic[Decoded]):
             "roots": self.num_roots,
             "checkpoints": self.num_checkpoints,
         }
+
+    def _is_beyond(self, round_: int) -> bool:
+        """Whether a root is of no use: all rounds before `end` have been compared."""
+        has_all = not self._waiting or self._waiting[0].number >= self.end
+        return round_ > self.end and has_all
+
+    @staticmethod
+    def _without_root(round_: int) -> Finding:
+        return missing(Rule.STATE_ROOT, f"a close of round {round_} with a root", round_)
 
     def _compare(self, state: State, what: str) -> Iterator[Finding]:
         found = self.weights.root()

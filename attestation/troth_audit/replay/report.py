@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from troth_audit.replay.findings import Finding, Grade, Rule
 from troth_audit.replay.order import Order
-from troth_coordinator.rules.audit_view import AuditKind
+from troth_coordinator.rules.audit_view import AuditKey, AuditKind
 
 MOST_FINDINGS = 1_000
 """Findings of one grade that are kept; the rest is counted. So no ledger fills the memory."""
@@ -69,15 +69,15 @@ class Report:
             self.num_findings[one.grade] += 1
             self.num_by_rule[one.rule, one.grade] += 1
 
-    def excuse(self, convicted: Collection[tuple[int, int, int]]) -> None:
-        """Take false possession for a note where a jury convicted its maker.
+    def excuse(self, judged: Collection[AuditKey], why: str) -> None:
+        """Take false possession for a note where a jury convicted its maker, or is still to judge.
 
-        `convicted` are round, index and kind of each conviction.
+        `judged` are the audits with such a case; `why` is added to what was found.
         """
         for at, one in enumerate(self.findings):
             key = (one.round, one.participant, AuditKind.POSSESSION)
-            if one.rule is Rule.POSSESSION and one.grade is Grade.DISCREPANCY and key in convicted:
-                self.findings[at] = replace(one, grade=Grade.NOTE)
+            if one.rule is Rule.POSSESSION and one.grade is Grade.DISCREPANCY and key in judged:
+                self.findings[at] = replace(one, grade=Grade.NOTE, found=f"{one.found}: {why}")
                 self.num_findings[Grade.DISCREPANCY] -= 1
                 self.num_findings[Grade.NOTE] += 1
                 self.num_by_rule[one.rule, Grade.DISCREPANCY] -= 1

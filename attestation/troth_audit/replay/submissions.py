@@ -76,6 +76,12 @@ class Submissions:
             expected = f"its byte for the payload of participant {claim.index}"
             yield discrepancy(Rule.POSSESSION, expected, "another byte", claim.round, voucher)
 
+    def strike(self, round_: int, index: int) -> None:
+        """Forget a payload that was taken back: its residual is that of no included round."""
+        kept = self._after.get(index, deque())
+        for one in [one for one in kept if one[0] == round_]:
+            kept.remove(one)
+
     def residuals(self) -> dict[int, list[tuple[int, str]]]:
         """Return what is remembered: rounds and residual roots by participant."""
         return {

@@ -36,6 +36,9 @@ CHECKS: Final[Mapping[str, tuple[Rule, ...]]] = {
 TESTED: Final[Mapping[str, tuple[str, str]]] = {"openings": ("exact_tests", "openings_not_kept")}
 """Rows about bytes that sources may lack: the counts of those that were tested, and that lack."""
 
+DRAWN: Final = ("drawn_opened", "drawn_audits")
+"""Counts that are told together: so many of so many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -86,6 +89,9 @@ def rows_of(report: Report) -> list[tuple[str, str, str]]:
 
 def other_counts(report: Report) -> Iterator[tuple[str, str]]:
     """Yield the counts that are no check of their own."""
+    if set(DRAWN) <= report.counts.keys():
+        opened, drawn = (report.counts[name] for name in DRAWN)
+        yield "drawn audits", f"{opened:,} of {drawn:,} took place"
     for name, count in report.counts.items():
-        if name not in CHECKS:
+        if name not in CHECKS and name not in DRAWN:
             yield name.replace("_", " "), f"{count:,}"

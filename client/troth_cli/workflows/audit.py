@@ -24,6 +24,7 @@ from troth_audit.replay.report import Report
 from troth_audit.replay.series import Series
 from troth_audit.replay.tally import Tally
 from troth_audit.replay.told import Told
+from troth_audit.replay.undone import Undone
 from troth_cli.workflows.audit_inputs import Inputs
 from troth_cli.workflows.audit_point import POINT_FILE
 from troth_cli.workflows.audit_replay import Plan, exact_tests, prepare
@@ -78,6 +79,7 @@ def auditor_of(
     recount = Recount(told, bytes(Pubkey.from_string(head.run)))
     closes, series = Closes(told, recount.books), Series(told, recount.books)
     checkers: list[Checker] = [closes, recount, Tally(recount.books), series]
+    checkers.append(Undone(recount.books))
     if replay is not None:
         early += replay.found  # of an earlier process
         checkers.append(exact_tests(replay, told))

@@ -36,6 +36,7 @@ from troth_cli.workflows.audit_survey import drawn_from, start_before
 from troth_client.audit.replayed import ReplayedGradients, Rows
 from troth_client.compression.codec import VerifiedPayload
 from troth_client.data.errors import ManifestError
+from troth_client.data.fit import misfit
 from troth_client.data.manifest import Manifest, load_manifest
 from troth_client.data.pieces import PieceData
 from troth_client.data.shards import TokenData
@@ -81,7 +82,7 @@ def prepare(
     Raises DataError where the user's data folder is another one.
     """
     config = _config(inputs, created, early)
-    manifest = None if config is None else _manifest(inputs, created, early)
+    manifest = None if config is None else _manifest(inputs, created, config, early)
     if config is None or manifest is None:
         return None
     num_rounds = min(created.params.max_rounds, plan.end) - plan.start
@@ -201,15 +202,23 @@ def _config(inputs: Inputs, created: RunCreated, early: list[Finding]) -> RunCon
     return None if wrong else config
 
 
-def _manifest(inputs: Inputs, created: RunCreated, early: list[Finding]) -> Manifest | None:
+def _manifest(
+    inputs: Inputs, created: RunCreated, config: RunConfig, early: list[Finding]
+) -> Manifest | None:
     data = _file(inputs, Rule.MANIFEST, BlobKind.MANIFEST, created.manifest_hash, early)
     if data is None:
         return None
     try:
-        return canonical_manifest(data)
+        manifest = canonical_manifest(data)
     except (RunFileError, ManifestError) as error:
         early.append(_of_another_version(Rule.MANIFEST, error))
         return None
+    wrong = misfit(config, manifest)
+    if wrong is not None:
+        expected = f"{wrong.key} {wrong.wanted}, as in the config"
+        early.append(discrepancy(Rule.MANIFEST, expected, wrong.found))
+        return None
+    return manifest
 
 
 def _of_another_version(rule: Rule, error: RunFileError | ManifestError) -> Finding:

@@ -3,7 +3,7 @@
 So a rule that the program and the auditor understand differently fails the test that shows it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import Any
@@ -18,6 +18,7 @@ from troth_audit.replay.recount_money import totals
 from troth_audit.replay.series import Series
 from troth_audit.replay.tally import Tally
 from troth_audit.replay.told import Told
+from troth_audit.replay.undone import Undone
 from troth_coordinator.chain.event_base import Event
 from troth_coordinator.chain.event_types_life import RunCreated
 from troth_coordinator.rules.view import EntryView, RunView, Status
@@ -71,7 +72,7 @@ def findings_of(events: Iterable[Event]) -> list[Finding]:
 
 
 def checked(events: Iterable[Event]) -> list[Finding]:
-    """Return the findings of all checkers of events, together, as an audit has them."""
+    """Return the findings of all checkers of events that accuse, as an audit has them."""
     first, *rest = events
     assert isinstance(first, RunCreated)
     told = Told(first.params.residual_rounds)
@@ -91,6 +92,19 @@ def checked(events: Iterable[Event]) -> list[Finding]:
         if isinstance(one, Ending):
             found += one.end(None)
     return found
+
+
+def undone(events: Iterable[Event]) -> tuple[list[Finding], Mapping[str, int]]:
+    """Return the notes about what a run did not do, and the counts beside them."""
+    first, *rest = events
+    assert isinstance(first, RunCreated)
+    told = Told(first.params.residual_rounds)
+    recount = Recount(told, bytes(first.run))
+    checker = Undone(recount.books)
+    for event in (first, *rest):
+        assert [*recount.check(event), *checker.check(event)] == []
+        told.take(event)
+    return list(checker.end(None)), checker.counts()
 
 
 class Recounted:

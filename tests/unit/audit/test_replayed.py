@@ -265,3 +265,43 @@ def test_a_start_that_nobody_has_is_missing():
     (found,) = replayed.close(state(2, "x"))
     assert found.grade is Grade.MISSING
     assert found.rule is Rule.STATE_ROOT
+
+
+def test_a_start_that_closed_void_is_missing_once_and_before_a_point_is_kept():
+    """A later process goes on from a later root: the finding must be there by then."""
+    served = {root_of(3, ("x", "y")): ("x", "y")}
+    replayed = begun(History(served), start=2, first=2)
+    assert list(replayed.close(state(1, "x"))) == []
+    (found,) = replayed.close(state(3, "x", "y"))
+    assert_fields(found, grade=Grade.MISSING, rule=Rule.STATE_ROOT, round=2)
+    assert list(replayed.checkpoint(stored(3, "x", "y"))) == []
+    assert not replayed.is_lost
+    assert list(replayed.close(state(4, "x", "y"))) != []
+    assert list(replayed.end_of_ledger()) == []
+
+
+def test_a_start_that_the_ledger_does_not_come_to_is_missing_once():
+    replayed = begun(History(), start=2, first=3)
+    assert list(replayed.close(state(1, "x"))) == []
+    (found,) = replayed.end_of_ledger()
+    assert_fields(found, grade=Grade.MISSING, rule=Rule.STATE_ROOT, round=3)
+
+
+def test_the_last_rounds_are_compared_although_the_next_one_closed_void():
+    replayed = begun(History(), end=2)
+    replayed.wait(waiting(0, "a"))
+    assert list(replayed.close(state(1, "a"))) == []
+    replayed.wait(waiting(1, "b"))
+    replayed.wait(waiting(2))
+    (found,) = replayed.close(state(3, "a", "other"))
+    assert_fields(found, grade=Grade.DISCREPANCY, rule=Rule.STATE_ROOT, round=3)
+
+
+def test_nothing_more_is_compared_once_the_last_rounds_were():
+    replayed = begun(History(), end=1)
+    replayed.wait(waiting(0, "a"))
+    replayed.wait(waiting(1))
+    assert list(replayed.close(state(2, "a"))) == []
+    replayed.wait(waiting(2))
+    assert list(replayed.close(state(3, "wrong"))) == []
+    assert replayed.is_lost
