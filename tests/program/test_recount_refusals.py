@@ -33,7 +33,7 @@ KNOWN: dict[tuple[str, str], Refusal] = {
 
 
 def expectations(events: Sequence[Event], rule: Rule) -> set[str]:
-    """What the findings about these events expected under a rule."""
+    """The expectations of the findings about these events under a rule."""
     return {one.expected for one in checked(events) if one.rule is rule}
 
 
