@@ -271,10 +271,11 @@ def test_mangled_events_are_read_to_the_end(story: str) -> None:
     assert sum(map(bool, found)) > 40
 
 
-def test_parameters_that_no_run_can_have_are_found() -> None:
+@pytest.mark.parametrize("changes", [{"ring": 0, "rounds_per_epoch": 0}, {"admission": 9}])
+def test_parameters_that_no_run_can_have_are_found(changes: dict[str, Any]) -> None:
     created, *rest = paid()
     assert isinstance(created, RunCreated)
-    false = replace(created, params=replace(created.params, ring=0, rounds_per_epoch=0))
+    false = replace(created, params=replace(created.params, **changes))
     found = findings_of([false, *rest])
     assert found[0].rule == Rule.RUN_ACCOUNT and "chain" in found[0].found
 

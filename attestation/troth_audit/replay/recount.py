@@ -39,6 +39,7 @@ from troth_audit.replay.findings import Finding, Rule, discrepancy
 from troth_audit.replay.recount_acts import check_act, is_known
 from troth_audit.replay.recount_money import totals
 from troth_audit.replay.recount_phases import Phases
+from troth_audit.replay.recount_refusals import check_refusals
 from troth_audit.replay.recount_script import Expected, Script, place_of
 from troth_audit.replay.recount_state import Books, standing_of
 from troth_audit.replay.told import Told
@@ -125,6 +126,7 @@ class Recount:
         """Yield what of an event does not follow from those before it."""
         try:
             yield from check_act(self.phases, event)
+            yield from check_refusals(self.phases, event)
             yield from self.phases.check(event)
         except (MisfitError, RulesError) as error:
             yield _misfit(error, event)
@@ -160,7 +162,8 @@ class Recount:
             if found != value:
                 yield discrepancy(Rule.VAULT, f"{name} {value}", f"{name} {found}")
         yield from self.phases.differences(run)
-        for name, value in standing_of(self.books).items():
+        pending = {"seeds_pending": seeds.pending(self.books)}
+        for name, value in {**standing_of(self.books), **pending}.items():
             found = getattr(run, name)
             if found != value:
                 yield discrepancy(Rule.RUN_ACCOUNT, f"{name} {value}", f"{name} {found}")
@@ -255,7 +258,7 @@ def _take_in(books: Books, event: Event) -> None:
         case of_rounds.PhaseStarted():
             members.phase_started(books, event)
         case of_life.ParticipantAdmitted():
-            books.owner(bytes(event.owner))
+            books.owner(bytes(event.owner)).is_admitted = True
             if books.newest_round == NONE:
                 admitted = books.expected.admitted + 1
                 books.expected = dataclasses.replace(books.expected, admitted=admitted)

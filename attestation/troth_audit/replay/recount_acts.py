@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from troth_audit.replay.findings import Finding, Rule, discrepancy
-from troth_audit.replay.recount_phases import Phases
+from troth_audit.replay.recount_phases import Phases, Step
 from troth_audit.replay.recount_script import place_of
+from troth_audit.replay.recount_state import Books
 from troth_coordinator.chain import event_types_life as of_life
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.chain.event_base import Event
@@ -18,7 +19,8 @@ from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, ZERO_DIGEST
 from troth_coordinator.rules.params import joins_are_open
 from troth_coordinator.rules.params_checks import longest_settlement_slots
-from troth_coordinator.rules.phase import IN_ROUND, Phase
+from troth_coordinator.rules.phase import IN_ROUND, Phase, ran_to_deadline
+from troth_coordinator.rules.standing import is_short
 from troth_coordinator.rules.view import Role, Status
 
 _BEFORE_THE_END: Final = (
@@ -116,6 +118,34 @@ def _announces(phases: Phases, event: of_life.ManifestAnnounced) -> bool:
     return entry.is_present and entry.owner == bytes(event.owner) and event.round <= stored
 
 
+def _turns_over(phases: Phases, event: of_rounds.MembershipChanged) -> bool:
+    """Whether requests take effect now: as a round opens, or a stretch or a rest ends."""
+    is_between = phases.step in (Step.OPENS, Step.REPEATS, Step.VOTED)
+    has_rested = phases.phase == Phase.HALTED and ran_to_deadline(event.slot, phases.end)
+    return (is_between or has_rested) and bool(event.left | event.rotated | event.short)
+
+
+def _opens(phases: Phases, event: of_rounds.RoundOpened) -> bool:
+    """Whether all that was requested has taken effect; a root-only step keeps leavers once."""
+    before = phases.books.held(phases.books.round)
+    is_repeated = before is not None and before.is_root_only and not before.is_forced_void
+    return _has_turned_over(phases.books, keeps_going=event.root_only and not is_repeated)
+
+
+def _starts(phases: Phases, event: of_rounds.PhaseStarted) -> bool:
+    is_between = event.phase in (Phase.WAITING_FOR_MEMBERS, Phase.FINISHED)
+    return not is_between or _has_turned_over(phases.books, keeps_going=False)
+
+
+def _has_turned_over(books: Books, *, keeps_going: bool) -> bool:
+    going = (
+        entry.is_leaving or (entry.status == Status.ACTIVE and is_short(entry, books.params))
+        for _, entry in books.members()
+    )
+    rotates = any(entry.has_next_session for _, entry in books.members())
+    return not rotates and (keeps_going or not any(going))
+
+
 def _makes_position(phases: Phases, event: of_life.RoundInitialized) -> bool:
     return phases.phase != Phase.FINISHED and event.position < phases.books.params.ring
 
@@ -134,6 +164,9 @@ _ACTS: Final[Mapping[type[Event], tuple[str, Callable[[Phases, Any], bool]]]] = 
     of_rounds.Attested: ("a first word of a member about commits, while it is taken", _attests),
     of_rounds.MissingReported: ("an open round", _reports),
     of_rounds.Activated: ("an open round", _activates),
+    of_rounds.MembershipChanged: ("requests that take effect between rounds", _turns_over),
+    of_rounds.RoundOpened: ("MembershipChanged before this open", _opens),
+    of_rounds.PhaseStarted: ("MembershipChanged before this phase", _starts),
     AuditRequested: ("a committed payload while members attest", _requests),
     of_life.ParticipantJoined: ("an index and roles that may be taken now", _joins),
     of_life.SessionKeySet: ("a key at the next open for members of an open round", _sets_key),

@@ -16,6 +16,7 @@ from troth_attestation.verdict import VerdictKind
 from troth_audit.replay import recount_audits as audits
 from troth_audit.replay import recount_judges as judges
 from troth_audit.replay import recount_money as money
+from troth_audit.replay import recount_seeds as seeds
 from troth_audit.replay import recount_sentence as sentences
 from troth_audit.replay import recount_standing as standing
 from troth_audit.replay.errors import MisfitError
@@ -25,7 +26,7 @@ from troth_audit.replay.recount_state import AuditBook, Books, Judge, RoundBook,
 from troth_coordinator.chain import event_types_audits as of_audits
 from troth_coordinator.rules import bitmap
 from troth_coordinator.rules.audit_view import AuditFlag, AuditKind, AuditStage
-from troth_coordinator.rules.audits import JURY_SEATS
+from troth_coordinator.rules.audits import FIRST_SEATS, JURY_SEATS
 from troth_coordinator.rules.ids import MAX_PARTICIPANTS, NO_INDEX, NONE, ZERO_DIGEST
 from troth_coordinator.rules.seeds import jury_seed_slot
 from troth_coordinator.rules.view import Status
@@ -99,6 +100,11 @@ def _require_claim(books: Books, round_: RoundBook, event: of_audits.CaseOpened)
     is_named = kind == AuditKind.POSSESSION or event.subject == NO_INDEX
     if not (is_it and is_free and is_in_time and is_other and is_named):
         raise MisfitError(Rule.CASE, "a claim that may be made", f"kind {kind}")
+    parties = {event.target, _index_of(books, bytes(event.challenger))}
+    able = set(bitmap.indices_of(eligible_jurors(books, round_.eligible, event.round)))
+    if len(able - parties) < FIRST_SEATS:
+        expected = f"{FIRST_SEATS} witnesses that may judge"
+        raise MisfitError(Rule.CASE, expected, len(able - parties))
 
 
 def retargeted(books: Books, event: of_audits.CaseSeedRetargeted) -> Script:
@@ -107,9 +113,10 @@ def retargeted(books: Books, event: of_audits.CaseSeedRetargeted) -> Script:
     if audit.has(AuditFlag.RETARGETED):
         raise MisfitError(Rule.JURY, "CaseSeedLost", event.name)
     audit.flags |= AuditFlag.RETARGETED
+    between = seeds.lost_from(audit.case_seed_slot)
     audit.case_seed_slot = jury_seed_slot(books.params, event.slot)
     fields = {"case_seed_slot": audit.case_seed_slot}
-    yield Expected(of_audits.CaseSeedRetargeted, Rule.JURY, fields)
+    yield Expected(of_audits.CaseSeedRetargeted, Rule.JURY, fields, (), between)
 
 
 def lost(books: Books, event: of_audits.CaseSeedLost) -> Script:
@@ -118,7 +125,8 @@ def lost(books: Books, event: of_audits.CaseSeedLost) -> Script:
     if not audit.has(AuditFlag.RETARGETED):
         raise MisfitError(Rule.JURY, "CaseSeedRetargeted", event.name)
     audit.enter(AuditStage.CASE_REVEAL, books.clock(event.slot), 0)
-    yield Expected(of_audits.CaseSeedLost, Rule.JURY, {})
+    between = seeds.lost_from(audit.case_seed_slot)
+    yield Expected(of_audits.CaseSeedLost, Rule.JURY, {}, (), between)
 
 
 def _accused(
@@ -134,7 +142,7 @@ def _accused(
 def drawn(books: Books, event: of_audits.JuryDrawn) -> Script:
     """Draw the jury from the slot hash that the accusation named."""
     audit, clock = _accused(books, event), books.clock(event.slot)
-    eligible = eligible_jurors(books, audit)
+    eligible = eligible_jurors(books, audit.eligible, audit.round)
     if audit.kind == AuditKind.WORK and sentences.breaker_holds(books):
         audit.flags |= AuditFlag.BREAKER
     key = audit.round, audit.target, audit.kind
@@ -158,14 +166,12 @@ def drawn(books: Books, event: of_audits.JuryDrawn) -> Script:
     yield Expected(of_audits.JuryDrawn, Rule.JURY, fields, (), between)
 
 
-def eligible_jurors(books: Books, audit: AuditBook) -> int:
-    """Return the witnesses of the round that may judge, whatever they are now."""
+def eligible_jurors(books: Books, eligible: int, round_: int) -> int:
+    """Return those `eligible` in a round that may judge, whatever they are now."""
     return sum(
         one
         for one, entry in books.members()
-        if audit.eligible & one
-        and entry.status != Status.BARRED
-        and entry.joined_round <= audit.round
+        if eligible & one and entry.status != Status.BARRED and entry.joined_round <= round_
     )
 
 

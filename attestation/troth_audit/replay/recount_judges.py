@@ -121,6 +121,7 @@ def slash(
     entry = books.entry(index)
     taken = money.take(books, entry, intent)
     if intent.is_barred:
+        books.owner(entry.owner).is_barred = True
         is_on = entry.is_on_probation and entry.is_present
         fields = end_probations(books, [(1 << index, entry)])
         standing.end_membership(entry, Status.BARRED, books.round)

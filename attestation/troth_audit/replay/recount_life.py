@@ -26,7 +26,7 @@ from troth_coordinator.rules.phase import Phase
 from troth_coordinator.rules.view import EntryFlag, Role, Status
 
 _UNDERWAY = (Phase.COMMIT, Phase.ATTEST, Phase.COOLDOWN, Phase.PAUSED)
-_GONE = (Status.LEFT, Status.BARRED)
+GONE = (Status.LEFT, Status.BARRED)
 
 
 def funded(books: Books, event: of_life.RunFunded) -> Script:
@@ -108,16 +108,33 @@ def _require_vacant(books: Books, event: of_life.ParticipantJoined) -> None:
     is_last_life = previous is not None and previous.index == event.index
     if previous is not None and is_last_life:
         previous.index = NO_INDEX
-    owed = before.stake + before.claimable + before.buckets.unvested + before.withheld
-    is_named = any(event.index in _named(audit) for audit in books.audits.values())
-    if before.status not in _GONE or owed or is_named:
+    owed = before.claimable + before.buckets.unvested
+    if owed or not is_free(books, before):
         raise MisfitError(Rule.VAULT, "an index that is free", f"index {event.index}")
     duty_until = before.presence.last_action + jury_duty_slots(books.params)
     is_juror = before.status == Status.LEFT and before.active_round != NONE
     if is_juror and books.clock(event.slot) <= duty_until:
         raise MisfitError(Rule.JURY, f"an owner without a jury after {duty_until}", "another one")
-    if is_last_life and before.past.is_remembered(books.round):
+    if is_last_life and is_remembered(books, before):
         raise MisfitError(Rule.PENALTY, "RecordMoved of the owner before", "none")
+
+
+def is_free(books: Books, entry: Entry) -> bool:
+    """Whether an index may be given to somebody else (program: `Entry::is_free`)."""
+    is_past = entry.active_round == NONE or entry.left_round + books.params.ring <= books.round
+    is_clear = not (entry.stake or entry.withheld or is_named(books, entry.index))
+    return entry.status in GONE and is_clear and is_past
+
+
+def is_remembered(books: Books, entry: Entry) -> bool:
+    """Whether a later membership of its owner must know of this one."""
+    past = replace(entry.past, is_on_probation=entry.is_on_probation)
+    return past.is_remembered(books.round)
+
+
+def is_named(books: Books, index: int) -> bool:
+    """Whether an open audit or case names an index: as a judge, as target or as challenger."""
+    return any(index in _named(audit) for audit in books.audits.values())
 
 
 def _named(audit: AuditBook) -> set[int]:
@@ -244,12 +261,18 @@ def claimed(books: Books, event: of_life.RewardClaimed) -> Script:
 
 
 def _require_unfrozen(books: Books, owner: bytes) -> None:
-    """Raise MisfitError while an accusation or an escrow is open against an owner."""
+    if is_frozen(books, owner):
+        raise MisfitError(Rule.VAULT, "nothing paid out under an accusation", "a payment")
+
+
+def is_frozen(books: Books, owner: bytes) -> bool:
+    """Whether an accusation or an escrow is open against an owner."""
     for audit in books.audits.values():
         is_open = AuditStage.ACCUSED <= audit.stage < AuditStage.DECIDED
         freezes = is_open and (not audit.has(AuditFlag.UNAVAILABLE) or is_lost(audit))
         if audit.owner == owner and (freezes or audit.case_outcome == 1):
-            raise MisfitError(Rule.VAULT, "nothing paid out under an accusation", "a payment")
+            return True
+    return False
 
 
 def participant_closed(books: Books, event: of_life.ParticipantClosed) -> Script:

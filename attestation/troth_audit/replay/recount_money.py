@@ -64,6 +64,13 @@ def release(books: Books, entry: Entry, slot: int) -> int:
     return vested
 
 
+def unvested_at(books: Books, entry: Entry, slot: int) -> int:
+    """Return what would still not have vested in a slot."""
+    clock, vesting = books.clock(slot), books.params.vesting_slots
+    rest, _ = reward.release(entry.buckets, clock, vesting)
+    return rest.unvested
+
+
 def charge(books: Books, entry: Entry, fee: int) -> int:
     """Take a fee into the pool: claimable, unvested, stake; returns what was there."""
     parts = reward.take_fee(entry.claimable, entry.buckets, entry.stake, fee)

@@ -16,6 +16,7 @@ from solders.pubkey import Pubkey
 from troth_audit.replay.errors import MisfitError
 from troth_audit.replay.findings import Finding, Rule, discrepancy
 from troth_coordinator.chain.event_base import Event
+from troth_coordinator.rules.ids import NONE
 
 Told = TypeVar("Told", bound=Event)
 Fields = Mapping[str, object]
@@ -48,7 +49,8 @@ class Expected:
         for name, (least, most) in self.between.items():
             found = getattr(event, name)
             if not least <= found <= most:
-                rule, told = self.rules.get(name, self.rule), f"{name} {least} to {most}"
+                span = f"{least} or more" if most == NONE else f"{least} to {most}"
+                rule, told = self.rules.get(name, self.rule), f"{name} {span}"
                 yield discrepancy(rule, told, _named(name, found), *where)
 
     def _nearest(self, event: Event) -> Fields:

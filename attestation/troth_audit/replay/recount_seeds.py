@@ -6,6 +6,8 @@ between the seed slot and the slot of the event.
 Next: `recount_audits.py` for the audits of the sample.
 """
 
+from collections.abc import Mapping
+
 from troth_attestation.sampling import Payloads, Rates, limit, sampled_targets
 from troth_audit.replay import recount_money as money
 from troth_audit.replay import recount_standing as standing
@@ -15,11 +17,12 @@ from troth_audit.replay.recount_script import Expected, Script
 from troth_audit.replay.recount_state import Books, RoundBook
 from troth_coordinator.chain import event_types_rounds as of_rounds
 from troth_coordinator.rules import bitmap, eligibility
+from troth_coordinator.rules.ids import NONE
 from troth_coordinator.rules.refusal import openings_price
-from troth_coordinator.rules.seeds import round_seed_slot, sigma
+from troth_coordinator.rules.seeds import SLOT_HASHES_LISTED, round_seed_slot, sigma
 from troth_coordinator.rules.view import SeedStatus
 
-_WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
+WAITING = (SeedStatus.PENDING, SeedStatus.RETARGETED)
 _RULES = {
     "seed_slot": Rule.SEED,
     "seed": Rule.SEED,
@@ -110,10 +113,11 @@ def retargeted(books: Books, event: of_rounds.SeedRetargeted) -> Script:
     round_ = _waiting(books, event.round)
     if round_.seed_status != SeedStatus.PENDING:
         raise MisfitError(Rule.SEED, "SeedLost", event.name)
+    between = lost_from(round_.seed_slot)
     round_.seed_slot = round_seed_slot(books.params, event.slot)
     round_.seed_status = SeedStatus.RETARGETED
     fields = {"round": event.round, "seed_slot": round_.seed_slot}
-    yield Expected(of_rounds.SeedRetargeted, Rule.SEED, fields)
+    yield Expected(of_rounds.SeedRetargeted, Rule.SEED, fields, (), between)
 
 
 def lost(books: Books, event: of_rounds.SeedLost) -> Script:
@@ -125,11 +129,27 @@ def lost(books: Books, event: of_rounds.SeedLost) -> Script:
     books.lost_seeds |= 1 << event.round % 64
     for index in bitmap.indices_of(round_.probation):
         standing.redraw_probation(books.entry(index), event.round)
-    yield Expected(of_rounds.SeedLost, Rule.SEED, {"round": event.round})
+    fields, between = {"round": event.round}, lost_from(round_.seed_slot)
+    yield Expected(of_rounds.SeedLost, Rule.SEED, fields, (), between)
+
+
+def pending(books: Books) -> int:
+    """Return the rounds that wait for their seed, by their number modulo 64."""
+    waiting = (round_ for round_ in books.ring.values() if round_.seed_status in WAITING)
+    return sum(1 << round_.number % 64 for round_ in waiting)
+
+
+def lost_from(seed_slot: int) -> Mapping[str, tuple[int, int]]:
+    """Return the slots in which a seed slot may have left the list of slot hashes.
+
+    The newest listed slot is an earlier one. So many from the seed slot on take as many slots, and
+    more where the chain skipped some.
+    """
+    return {"slot": (seed_slot + SLOT_HASHES_LISTED, NONE)}
 
 
 def _waiting(books: Books, number: int) -> RoundBook:
     round_ = books.round_of(number, Rule.SEED)
-    if round_.seed_status not in _WAITING:
+    if round_.seed_status not in WAITING:
         raise MisfitError(Rule.SEED, "a round that waits for its seed", f"round {number}")
     return round_

@@ -245,6 +245,7 @@ def _give_back(books: Books, audit: AuditBook, entry: Entry, returned: int) -> N
         past.jailed_until_round = min(audit.jailed_until, books.round)
     if is_work and past.work_faults < 2 and entry.status == Status.BARRED:
         entry.status = Status.LEFT
+        books.owner(entry.owner).is_barred = False
 
 
 def _end_pending(audit: AuditBook, entry: Entry) -> None:

@@ -120,6 +120,8 @@ class Owner:
     """Moment on the run clock at which it is paid, lamports."""
     claimable: int = 0
     record: Record = field(default_factory=Record)
+    is_admitted: bool = False
+    is_barred: bool = False
 
     @property
     def unbonding(self) -> int:

@@ -103,7 +103,9 @@ class ChainParams(FrozenModel):
     @classmethod
     def from_view(cls, view: ParamsView) -> Self:
         """Return the validated parameters of an account; raises as the constructor does."""
-        values = asdict(view) | {"admission": Admission(view.admission).name.lower()}
+        known = {one.value: one.name.lower() for one in Admission}
+        admission = known.get(view.admission, str(view.admission))
+        values = asdict(view) | {"admission": admission}
         return validated(cls, values, "chain")
 
     @classmethod

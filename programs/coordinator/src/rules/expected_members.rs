@@ -85,6 +85,7 @@ impl ExpectedMembers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::bitmap::bit;
 
     fn expecting(of_epoch: u64, before: u64, epoch: u64) -> ExpectedMembers {
         ExpectedMembers {
@@ -96,8 +97,8 @@ mod tests {
     }
 
     /// So many members, from index 0 on.
-    fn first(number: u32) -> u64 {
-        (1 << number) - 1
+    fn first(number: usize) -> u64 {
+        (0..number).map(bit).fold(0, |all, one| all | one)
     }
 
     #[test]

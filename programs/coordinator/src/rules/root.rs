@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_needs_more_than_half_of_the_commits_and_a_third_of_the_trainers() {
+    fn canonical_needs_more_than_half_of_the_commits_and_half_of_the_trainers() {
         let all = tally_of(&[0b1111; 4]);
         assert_eq!(decide(&FOUR, 0b0011, &all), Outcome::NotCanonical);
         assert_eq!(
@@ -236,14 +236,19 @@ mod tests {
                 unavailable: 0
             }
         );
-        let two_of_six = Turnout {
+        let three_of_six = Turnout {
             trainers: 0b11_1111,
             members: 0b11_1111,
-            committed: 0b11,
+            committed: 0b111,
         };
+        let six = tally_of(&[0b111; 6]);
+        assert_eq!(decide(&three_of_six, 0b011, &six), Outcome::NotCanonical);
         assert_eq!(
-            decide(&two_of_six, 0b11, &tally_of(&[0b11; 6])),
-            Outcome::NotCanonical
+            decide(&three_of_six, 0b111, &six),
+            Outcome::Closed {
+                included: 0b111,
+                unavailable: 0
+            }
         );
     }
 
