@@ -1,5 +1,6 @@
 """`troth join` and its state folder: another one, or that of a chain that is gone, is refused."""
 
+import asyncio
 import signal
 from dataclasses import replace
 
@@ -8,6 +9,8 @@ from solders.pubkey import Pubkey
 from support.network import SOL, processes, refused_check, start
 
 from troth_cli.state_folders import state_folder
+from troth_simulation.faults.proxy import TcpProxy
+from troth_simulation.faults.trouble import Effect, Trouble
 
 pytestmark = pytest.mark.processes
 PATIENT = ("chain.commit_slots=400", "chain.attest_slots=400", "chain.warmup_slots=800")
@@ -20,11 +23,15 @@ def joined(bench):
         yield begin
 
 
-def with_state(arguments, folder):
-    """The arguments with another state folder."""
+def with_option(arguments, option, value):
+    """The arguments with another value of an option."""
     result = list(arguments)
-    result[result.index("--state") + 1] = folder
+    result[result.index(option) + 1] = value
     return result
+
+
+def with_state(arguments, folder):
+    return with_option(arguments, "--state", folder)
 
 
 def begun(joined, arguments, name):
@@ -79,3 +86,27 @@ def test_the_folder_of_a_chain_that_is_gone_is_refused_on_the_next_and_nothing_i
         assert status["participants"] == []
     finally:
         launcher.stop()
+
+
+def test_a_member_that_starts_before_its_network_waits_for_it(bench, joined):
+    """A restart of the machine: a participant that ended then would miss its audits."""
+    run = bench.create(*PATIENT)
+    arguments = bench.join_arguments(run, "a")
+    begun(joined, arguments, "first")
+
+    async def come_back():
+        host, port = bench.rpc.removeprefix("http://").split(":")
+        async with TcpProxy((host, int(port))) as line:
+            await line.set(Trouble(Effect.REFUSE))
+            back = with_option(arguments, "--rpc", line.url)
+            for others in ((*back, "--check"), with_state(back, bench.folder / "new")):
+                found = await asyncio.to_thread(bench.cli.refused, *others)
+                assert found["kind"] == "RpcUnreachableError"
+            process = joined(back, "back")
+            await asyncio.to_thread(process.wait_for, "asked again")
+            await line.set(None)
+            await asyncio.to_thread(process.wait_for, "phase=WAITING_FOR_MEMBERS")
+            process.signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.code) == 0
+
+    asyncio.run(come_back())

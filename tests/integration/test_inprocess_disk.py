@@ -1,9 +1,10 @@
 """A member whose disk becomes full goes on training, and says so."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
-from support.disks import small_disk
+from support.disks import full_log, small_disk
 from support.runs import (
     NO_AUDITS,
     assert_finished,
@@ -15,7 +16,10 @@ from support.runs import (
     until_round,
 )
 
+from troth_cli.view.events import EventLines
+from troth_cli.view.output import Output
 from troth_client.runtime.files import DiskFullError
+from troth_client.telemetry.events import EventSinks
 
 ROUNDS = 17
 FULL_AT = 13
@@ -79,6 +83,23 @@ async def test_what_a_member_can_spare_gives_way_to_what_must_be_on_the_disk(run
         assert len(transport._cache._blobs._blobs) <= 2 * len(own) + 2
     await run.finish()
     await assert_finished(run)
+
+
+async def test_a_log_that_cannot_be_written_costs_no_round(run_factory):
+    """`nohup troth join ... &`: what it prints goes to the disk that is full."""
+
+    def wrap(one, ports):
+        if one.name != "bob":
+            return ports
+        return replace(ports, events=EventSinks(one.events, EventLines(Output(err=log))))
+
+    run = await run_factory.create(3, **NO_AUDITS)
+    run.wrap = wrap
+    with full_log() as log:
+        await start_members(run, ["ada", "bob"])
+        await run.finish()
+    await assert_finished(run)
+    assert included(run, "ada") == {round_: [0, 1] for round_ in range(3)}
 
 
 def never():

@@ -22,10 +22,11 @@ from support.runs import (
 
 from troth_client.data.shards import TokenData
 from troth_client.model.device import CPU
-from troth_client.network.errors import NoGradientError
+from troth_client.network.errors import LaggingError, NoGradientError
 from troth_client.participant import rounds
 from troth_client.participant.validating import HeldOut
 from troth_client.state import replica
+from troth_client.steps.replay import Replay
 
 SHORT_ROUND = 1
 SHORT_ROUNDS = (2, 3)
@@ -202,6 +203,30 @@ async def test_a_step_without_memory_is_tried_again(run_factory, monkeypatch, st
     await run.finish()
     await assert_finished(run)
     assert [len(events_of(run, name, "out_of_memory")) for name in ("ada", "bob")] == [1, 1]
+
+
+async def test_a_recovery_without_memory_ends_nobody(run_factory, monkeypatch):
+    """A member that lacks something takes weights of others, and those need memory."""
+    real, recovered = rounds.run_round, []
+
+    async def lagging(member, view, round_):
+        if member is dan.here and not recovered:
+            raise LaggingError("the payload of bob", "nobody who serves it", "LAGGING.")
+        await real(member, view, round_)
+
+    async def recover(replay, error):
+        recovered.append(error)
+        of_torch()
+
+    monkeypatch.setattr(rounds, "run_round", lagging)
+    monkeypatch.setattr(Replay, "recover", recover)
+    run = await run_factory.create(2, **NO_AUDITS)
+    await start_members(run, ["ada", "bob", "dan"])
+    dan = member(run, "dan")
+    await run.finish()
+    await assert_finished(run)
+    assert len(recovered) == 1
+    assert len(events_of(run, "dan", "out_of_memory")) == 1
 
 
 @pytest.mark.long(reason="a whole run with audits, judged from the disk alone")

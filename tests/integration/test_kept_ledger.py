@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from support.ledgers import place_of, with_a_close_of_its_own
+from support.ports import fail_once
 from support.runs import NO_AUDITS, assert_finished, start_members, until_round
 
 from troth_client.participant import ledger_keeping
@@ -44,3 +45,34 @@ async def test_a_ledger_of_an_old_lie_is_read_anew_beside_the_rounds(run_factory
     behind = run.members[0].events.named("ledger_behind")
     assert len(behind) == REFUSALS
     assert path.with_name(path.name + ASIDE).exists()
+
+
+async def test_a_ledger_without_memory_ends_no_round(run_factory, tmp_path, monkeypatch):
+    """It is opened, and goes on, at a later close."""
+    tries = []
+
+    async def failing(*args):
+        tries.append(args)
+        if len(tries) == 2:
+            raise MemoryError
+        return await follow(*args)
+
+    monkeypatch.setattr(ledger_keeping, "follow", failing)
+    run = await run_factory.create(6, **NO_AUDITS)
+    opened = fail_once(run, "ada", "LedgerFile")
+    await start_members(run, ["ada", "bob"])
+    path = tmp_path / "ledger.jsonl"
+    member = run.members[0].here
+    keeping = asyncio.create_task(keep_ledger(member, path))
+    await run.finish()
+    await assert_finished(run)
+    assert not keeping.done()
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
+    await complete_ledger(member, path)
+    with LedgerFile(path, Ledger.of(path).head) as ledger:
+        assert compare(ledger.fold, (await run.view()).run).match is Match.WHOLE
+    behind = [one["reason"] for one in run.members[0].events.named("ledger_behind")]
+    assert behind == ["out of memory", "MemoryError"]
+    assert len(opened) > 1
+    assert len(tries) > 2

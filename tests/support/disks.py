@@ -8,7 +8,9 @@ import os
 import resource
 import subprocess
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -37,6 +39,21 @@ def process_beyond_room(num_bytes: int, *arguments: object) -> subprocess.Comple
 
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     return process(*arguments, env=environment, preexec_fn=limit)
+
+
+@contextlib.contextmanager
+def ending_unwritten(stream: TextIO) -> Iterator[TextIO]:
+    """Close a stream at the end; what it still holds then may be lost."""
+    try:
+        yield stream
+    finally:
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+def full_log() -> AbstractContextManager[TextIO]:
+    """Open a log for printed lines on a disk without room."""
+    return ending_unwritten(Path("/dev/full").open("w"))
 
 
 @contextlib.contextmanager

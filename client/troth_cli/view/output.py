@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from troth_cli.interrupts import ending_at_once
+from troth_cli.view.lossy import LossyStream
 from troth_client.telemetry.printable import one_line, printable
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ class Output:
 
     def note(self, text: str) -> None:
         """Print a line on stderr that is no result; nobody may be there to read it."""
-        with contextlib.suppress(BrokenPipeError):
-            self.err.write(printable(text) + "\n")
-            self.err.flush()
+        err = self.err
+        err.write(printable(text) + "\n")
+        err.flush()
 
     def warn(self, text: str) -> None:
         """Print a line on stderr that the user should look at."""
@@ -154,8 +155,8 @@ class Output:
 
     @property
     def err(self) -> TextIO:
-        """Standard error, or what stands for it."""
-        return self._err or sys.stderr
+        """Standard error, or what stands for it; a line that cannot be written ends nothing."""
+        return LossyStream.of(self._err or sys.stderr)
 
     def _write(self, text: str) -> None:
         self.out.write(text + "\n")

@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,16 +55,20 @@ def join(request: JoinRequest, output: Output) -> Joined:
     and JoinRefusedError with the table of checks. Raises KeyboardInterrupt after a second signal.
     """
     host, port = check(request)
-    from troth_cli.workflows.approach import approach, with_data
+    from troth_cli.workflows.approach import Looked, approach, with_data
+    from troth_cli.workflows.patience import patiently
     from troth_cli.workflows.run_files import bring_config, bring_data
 
-    request = bring_config(request, output)
+    request = patiently(request, output, partial(bring_config, request, output))
     session = session_key(request.settings.state, output)
     request = request.changed(session=bytes(session), host=host, port=port)
-    with output.progress("data", in_bytes=False) as report:
-        looked = asyncio.run(
-            approach(request, session, report, is_asked=request.is_agreed or asks(output))
-        )
+    is_asked = request.is_agreed or asks(output)
+
+    def look() -> Looked:
+        with output.progress("data", in_bytes=False) as report:
+            return asyncio.run(approach(request, session, report, is_asked=is_asked))
+
+    looked = patiently(request, output, look)
     stop_if_refused(looked.rows, request, output)
     if request.fetches_data:
         bring_data(request, output)

@@ -51,8 +51,8 @@ async def _opened(member: Member, path: Path) -> LedgerFile | None:
     head = LedgerHead(str(chain.at.program), str(chain.at.run), chain.genesis_hash.hex())
     try:
         return await chain.runtime.compute(LedgerFile, path, head)
-    except (LedgerError, OSError) as error:
-        chain.events.emit("ledger_behind", reason=str(error))
+    except (LedgerError, OSError, MemoryError) as error:
+        _report(member, error)
         return None
 
 
@@ -73,10 +73,10 @@ async def _follow(member: Member, ledger: LedgerFile, pause_seconds: float) -> b
         await follow(member.chain.client, ledger, pause_seconds)
     except RPC_FAILURES as error:
         member.chain.watch.report(error)
-    except OSError as error:
-        member.chain.events.emit("ledger_behind", reason=str(error))
+    except (OSError, MemoryError) as error:
+        _report(member, error)
     except LedgerError as error:
-        member.chain.events.emit("ledger_behind", reason=str(error))
+        _report(member, error)
         return False
     return True
 
@@ -88,8 +88,13 @@ async def _renew(member: Member, ledger: LedgerFile, refusals: Refusals) -> None
             member.chain.events.emit("ledger_renewed")
     except RPC_FAILURES as error:
         member.chain.watch.report(error)
-    except (LedgerError, OSError) as error:
-        member.chain.events.emit("ledger_behind", reason=str(error))
+    except (LedgerError, OSError, MemoryError) as error:
+        _report(member, error)
+
+
+def _report(member: Member, error: Exception) -> None:
+    reason = str(error) or type(error).__name__
+    member.chain.events.emit("ledger_behind", reason=reason)
 
 
 async def _next_moment(member: Member) -> None:

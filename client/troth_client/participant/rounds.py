@@ -35,6 +35,8 @@ MOST_RECOVERIES = 2
 """How often a participant goes on from the same checkpoint before it gives up."""
 DISAGREEMENT_SLOTS = 25
 """How long a participant waits before it asks RPC nodes again that disagreed."""
+BEHIND_SLOTS = 25
+"""After the end, how long a participant waits before it asks again for what it lacks."""
 STRANGE_SLOTS = 2 * MAX_LAG_SLOTS
 """For so long every look must show that our place is taken or barred, before that is believed: an
 RPC node that lags shows a time before we joined."""
@@ -141,23 +143,48 @@ class _Phases:
     async def turn(self) -> NetworkView | None:
         """Do what the run asks for now; return the last view when there is nothing left to do.
 
-        A participant that lacks what it needs goes on from the newest checkpoint. One without
-        memory tries again at the next look: everything in a round can be repeated.
+        A participant without memory tries again at the next look: everything in a round can be
+        repeated.
         """
         try:
             with as_memory_error():
-                return await self._turn()
-        except LaggingError as error:
-            newest = self._member.chain.watch.latest.run.root_round
-            self._recovered = Counter({newest: self._recovered[newest] + 1})
-            if self._recovered[newest] > MOST_RECOVERIES:
-                raise
-            await self._member.replay.recover(error)
-            return None
+                return await self._turn_or_recover()
         except MemoryError as error:
             self._report_memory(error)
             await self._wait()
             return None
+
+    async def _turn_or_recover(self) -> NetworkView | None:
+        """Take a turn; where something for it is missing, go on from the newest checkpoint."""
+        try:
+            return await self._turn()
+        except LaggingError as error:
+            newest = self._member.chain.watch.latest.run.root_round
+            self._recovered = Counter({newest: self._recovered[newest] + 1})
+            try:
+                if self._recovered[newest] > MOST_RECOVERIES:
+                    raise
+                await self._member.replay.recover(error)
+            except LaggingError:
+                if not await self._stays_behind():
+                    raise
+            return None
+
+    async def _stays_behind(self) -> bool:
+        """Tell whether audits may still ask for something after the end; wait a while if they may.
+
+        The others serve for as long, so we try again. Openings and reveals go on beside us, and
+        would end with us.
+        """
+        view = self._member.chain.watch.latest
+        if view.run.phase != Phase.FINISHED or not await is_needed(self._member, view):
+            return False
+        self._report_stay(view)
+        self._recovered.clear()
+        again = view.slot + BEHIND_SLOTS
+        while self._member.chain.watch.latest.slot < again and not self._member.state.stop.is_set():
+            await self._wait()
+        return True
 
     async def _turn(self) -> NetworkView | None:
         member = self._member

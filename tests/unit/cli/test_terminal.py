@@ -6,15 +6,20 @@ sequences, C1 controls, marks that reverse the writing, and lines that look like
 
 import io
 import json
+import os
+import pty
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from support.disks import ending_unwritten, full_log
 
 from troth_cli.failures import explain, show
 from troth_cli.view.events import OF_A_PARTICIPANT, EventLines
 from troth_cli.view.output import Facts, Grid, Output
+from troth_cli.view.screen import Screen
 from troth_client.errors import ClientError
 from troth_client.telemetry.board import Board
 from troth_client.telemetry.display import draw
@@ -35,6 +40,7 @@ ESCAPES = {
     "separators": "\u2028\u2029\x0b\x0c",
     "markup": "[bold red]x[/]",
 }
+NOT_PRINTED = r"space left|Input/output"
 HOSTILE = "a" + "".join(ESCAPES.values()) + "z"
 
 
@@ -143,12 +149,60 @@ def test_any_text(text):
     assert not set(one_line(text)) & set("\n\r\x1b")
 
 
-def test_a_reader_that_has_gone_ends_no_participant():
-    """`troth join ... 2>&1 | head`: the stake stays at work when nobody reads on."""
+class _Closed(io.StringIO):
+    def write(self, _text):
+        raise BrokenPipeError
 
-    class Closed(io.StringIO):
-        def write(self, _text):
-            raise BrokenPipeError
 
-    Output(err=Closed()).note("round 3 closed")
-    Output(err=Closed()).warn("the disk is full")
+def hung_up():
+    """A terminal whose window was closed: each write to it fails."""
+    window, terminal = pty.openpty()
+    os.close(window)
+    return ending_unwritten(os.fdopen(terminal, "w"))
+
+
+def no_reader():
+    """`troth join ... 2>&1 | head`."""
+    return _Closed()
+
+
+@pytest.mark.parametrize("stream", [hung_up, full_log, no_reader])
+def test_what_cannot_be_printed_ends_no_participant(stream):
+    """The stake stays at work when nobody can read on: these lines are printed in every task."""
+    with stream() as err:
+        output = Output(err=err)
+        for _ in range(3):
+            EventLines(output).emit("disk_full", reason="no space left")
+            output.warn("the disk is full")
+            with output.progress("data") as report:
+                report(1, 2, "shard 1")
+        with Screen(output.console(), picture=lambda: "round 3") as screen:
+            screen.line("round 3 closed")
+
+
+@pytest.mark.parametrize("stream", [hung_up, full_log])
+def test_a_result_that_cannot_be_printed_fails(stream):
+    with stream() as out:
+        with pytest.raises(OSError, match=NOT_PRINTED):
+            Output(out=out).result({"round": 3}, "round 3")
+        with pytest.raises(OSError, match=NOT_PRINTED):
+            Output(out=out).screen().print("round 3")
+
+
+def test_a_live_view_outlives_its_terminal(monkeypatch):
+    """Lines above the view, and what it draws itself, are lost; nothing piles up for later."""
+    window, terminal = pty.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with ending_unwritten(os.fdopen(terminal, "w")) as err:
+        monkeypatch.setattr(sys, "stderr", err)
+        output = Output()
+        console = output.console()
+        with Screen(console, picture=lambda: "round 3") as screen:
+            assert screen.is_live
+            os.close(window)
+            for round_ in range(3):
+                output.note(f"round {round_} closed")
+                console.print("drawn")
+            assert console._buffer == []
+        assert sys.stderr is err
