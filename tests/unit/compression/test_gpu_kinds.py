@@ -24,6 +24,7 @@ from troth_client.compression.tiles import TileLayout
 from troth_client.model.shapes import trainable_shapes
 from troth_coordinator.config_files import load_config
 
+pytestmark = pytest.mark.cuda
 NOWHERE = torch.device("meta")
 """Tensors with shapes and strides, and without values."""
 PRESETS = sorted(path.stem for path in (Path(__file__).parents[3] / "configs").glob("*.toml"))

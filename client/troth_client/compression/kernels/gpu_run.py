@@ -88,7 +88,9 @@ def matrices_of(
     for matrix in layout.matrices:
         values = layout.whole(matrix, tensors)
         rows, first_tile = as_odd(matrix.rows), as_odd(matrix.first_tile)
-        yield matrix, values, gpu_encode.Cut(rows, matrix.columns, *values.stride(), first_tile)
+        by_row, by_column = values.stride()
+        cut = gpu_encode.Cut(rows, matrix.columns, by_row, by_column, first_tile)
+        yield matrix, values, cut
 
 
 def grid(matrix: Matrix) -> tuple[int]:
