@@ -21,7 +21,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from troth_client.compression.kernels import gpu_apply, gpu_encode, gpu_hash
-from troth_client.compression.kernels.gpu_compiler import HASH_OPTIONS, OPTIONS
+from troth_client.compression.kernels.gpu_compiler import HASH_OPTIONS, OPTIONS, as_odd
 
 THREADS = 32 * int(OPTIONS["num_warps"])
 TRANSFORM = 8 * 32**3 // THREADS
@@ -59,7 +59,9 @@ def main() -> None:
     for arch in arguments.arch:
         driver.set_active(NoDevice(GPUTarget("cuda", arch, 32)))
         for k in arguments.k:
-            is_right &= show(f"encode k={k}", arch, encode(k), TRANSFORM)
+            for is_zero in (False, True):
+                name = f"{'first' if is_zero else 'encode'} k={k}"
+                is_right &= show(name, arch, encode(k, is_zero), TRANSFORM)
         is_right &= show("apply", arch, apply(), 0)
         is_right &= show("hash chunks", arch, hashing(gpu_hash.hash_chunks, 64), 0)
         is_right &= show("hash pairs", arch, hashing(gpu_hash.hash_pairs, False), 0)
@@ -67,8 +69,8 @@ def main() -> None:
         raise SystemExit("a product is fused with a sum where each must round alone")
 
 
-def encode(k: int) -> triton.compiler.CompiledKernel:
-    """Compile the encoding of a matrix."""
+def encode(k: int, is_zero: bool) -> triton.compiler.CompiledKernel:
+    """Compile the encoding of a matrix, on a momentum or, as in a first round, on none."""
     real, byte = torch.empty(1), torch.empty(1, dtype=torch.uint8)
     short, word = torch.empty(1, dtype=torch.int16), torch.empty(1, dtype=torch.int32)
     return _compiled(
@@ -78,7 +80,7 @@ def encode(k: int) -> triton.compiler.CompiledKernel:
         gpu_encode.Rule(0.999, 0.6, 5),
         gpu_encode.Found(real, short, byte, byte, word),
         k,
-        False,
+        is_zero,
     )
 
 
@@ -89,7 +91,7 @@ def apply() -> triton.compiler.CompiledKernel:
         gpu_apply.apply_tiles,
         torch.empty(1),
         cut(),
-        gpu_apply.Fields(torch.empty(1, dtype=torch.int16), 256),
+        gpu_apply.Fields(torch.empty(1, dtype=torch.int16), as_odd(256)),
         gpu_apply.Halves(half, half),
         gpu_apply.Constants(0.99, 0.001),
     )
@@ -98,13 +100,13 @@ def apply() -> triton.compiler.CompiledKernel:
 def hashing(kernel: triton.JITFunction, constant: int | bool) -> triton.compiler.CompiledKernel:
     """Compile the hashing of one level of leaves."""
     words = torch.empty(1, dtype=torch.int32)
-    level = gpu_hash.Level(words, 7)
+    level = gpu_hash.Level(words, as_odd(7))
     return _compiled(kernel, level, words, words, constant, options=HASH_OPTIONS)
 
 
 def cut() -> gpu_encode.Cut:
     """Return a matrix whose sizes are not divisible by anything."""
-    return gpu_encode.Cut(201, 131, 131, 1, 7)
+    return gpu_encode.Cut(as_odd(201), 131, 131, 1, as_odd(7))
 
 
 def _compiled(

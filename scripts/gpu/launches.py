@@ -15,7 +15,7 @@ from troth_cli.bench.clock import in_turns
 from troth_cli.bench.sizes import SIZES
 from troth_client.compression.basis import integer_basis
 from troth_client.compression.kernels import gpu_apply, gpu_encode, gpu_run
-from troth_client.compression.kernels.gpu_compiler import OPTIONS
+from troth_client.compression.kernels.gpu_compiler import OPTIONS, as_odd
 from troth_client.compression.kernels.inputs import folded_basis
 from troth_client.compression.tiles import TileLayout
 
@@ -71,7 +71,7 @@ def apply(layout: TileLayout, card: torch.device) -> Launch:
     weights = {n: torch.randn(s, device=card) for n, s in layout.shapes.items()}
     shape = (layout.num_tiles, PEERS * K)
     packed = torch.randint(2 * TILE_COEFFICIENTS, shape, dtype=torch.int16, device=card)
-    fields = gpu_apply.Fields(packed, packed.shape[1])
+    fields = gpu_apply.Fields(packed, as_odd(packed.shape[1]))
     pair = (torch.from_numpy(half).to(card) for half in gpu_apply.halves(integer_basis()))
     halves, constants = gpu_apply.Halves(*pair), gpu_apply.Constants(1.0, 2.0**-10)
 

@@ -25,11 +25,14 @@ def output_of(script, *arguments, interpret):
 def test_the_kernels_compile_for_a_gpu_and_fuse_only_in_the_transform():
     code, out, err = output_of("compiled.py", "--arch", "90", "--k", "8", interpret="0")
     assert code == 0, err
-    encode, apply, chunks, pairs = (line.split() for line in out.splitlines()[1:])
+    encode, first, apply, chunks, pairs = (line.split() for line in out.splitlines()[1:])
     assert encode[:3] == ["encode", "k=8", "90"]
+    assert first[:3] == ["first", "k=8", "90"]
     assert encode[3] == "1024", "fused products of one thread: those of eight transforms"
+    assert first[3] == "1024"
     assert apply[2] == "0"
     assert encode[6] == "0", "no value leaves the registers"
+    assert 0 < int(first[6]) <= 240, "without a momentum some do"
     assert apply[5] == "0"
     assert [chunks[2], chunks[6], pairs[2], pairs[6]] == ["90", "0", "90", "0"]
 

@@ -79,8 +79,8 @@ def prepare(
     """Write a data set to `folder` and return its manifest.
 
     A folder that already holds exactly this data set is left as it is. Raises PrepareError (the
-    folder holds something else, options that make no sense), SourceError (no text, or too little),
-    DiskFullError, FolderInUseError.
+    folder holds something else, options that make no sense), SourceError (no text, too little, or
+    less than a killed preparation has read), DiskFullError, FolderInUseError.
     """
     options, folder = options or PrepareOptions(), folder.resolve()
     _check_options(options)
@@ -154,7 +154,7 @@ class _Work:
         if total is not None and self._options.limit_bytes is not None:
             total = min(total, self._options.limit_bytes)
         reported = -_REPORT_BYTES
-        for piece in _after(self._num_pieces, source.pieces()):
+        for piece in self._rest(source.pieces()):
             if self._is_at_limit():
                 break
             self._add(piece)
@@ -162,6 +162,19 @@ class _Work:
                 reported = self._num_bytes
                 report(self._progress(total))
         report(self._progress(self._num_bytes))
+
+    def _rest(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Yield the pieces that a killed preparation has not read. Raises SourceError."""
+        iterator = iter(pieces)
+        for done in range(self._num_pieces):
+            if next(iterator, None) is None:
+                raise SourceError(
+                    f"a source that still has the pieces that were read before: {self._num_pieces}",
+                    f"one of {done} pieces: it has changed",
+                    f"Remove {self._folder} and repeat the command. --hf-revision pins a data set"
+                    " of the hub.",
+                )
+        return iterator
 
     def finish(self) -> Manifest:
         """Write the last shards and the manifest; leave nothing else but the lock."""
@@ -325,11 +338,3 @@ def _already_there(folder: Path, origin: str) -> Manifest | None:
         "something else in it",
         "Choose another folder; this one is left as it is.",
     )
-
-
-def _after(count: int, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Yield the pieces without the first `count`."""
-    iterator = iter(pieces)
-    for _ in range(count):
-        next(iterator, None)
-    return iterator

@@ -5,10 +5,10 @@ import random
 import pytest
 from support.data_sets import kill_preparation
 
-from troth_client.data.errors import PrepareError
+from troth_client.data.errors import PrepareError, SourceError
 from troth_client.data.prepare import PrepareOptions, prepare
 from troth_client.data.shards import TokenData
-from troth_client.data.sources import text_source
+from troth_client.data.sources import Piece, text_source
 from troth_client.data.tokens import ByteTokenizer
 
 OPTIONS = PrepareOptions(sequence_tokens=31, shard_tokens=2048, validation_ppm=100_000)
@@ -128,6 +128,31 @@ def test_an_interrupted_preparation_goes_on_with_its_whole_shards(tmp_path, sour
     assert made(tmp_path / "set", source) == whole
     after = {name: (tmp_path / "set" / name).stat().st_mtime_ns for name in kept}
     assert after == kept
+
+
+class Shrinking:
+    """A data set of the hub without --hf-revision: its name stays, its rows become fewer."""
+
+    fingerprint, num_bytes = "name", None
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def pieces(self):
+        return (Piece(b"row %05d " % row * 50, ends_document=True) for row in range(self.rows))
+
+
+@pytest.mark.parametrize("rows", [0, 24])
+def test_a_source_with_fewer_pieces_than_were_read_before_is_refused(tmp_path, rows):
+    """All of its new text would be passed over, and the folder declared complete."""
+    partial = kill_preparation(tmp_path / "set", Shrinking(50), 30, OPTIONS)
+    before = contents(partial)
+    with pytest.raises(SourceError, match=f"one of {rows} pieces: it has changed") as caught:
+        made(tmp_path / "set", Shrinking(rows))
+    assert f"Remove {partial}" in caught.value.next_step
+    assert "--hf-revision" in caught.value.next_step
+    assert contents(partial) == before
+    assert not (tmp_path / "set").exists()
 
 
 def cut(path):

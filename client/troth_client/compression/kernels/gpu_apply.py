@@ -18,7 +18,7 @@ import triton.language as tl
 from numpy.typing import NDArray
 from torch import Tensor
 
-from troth_client.compression.kernels.gpu_compiler import entry, part
+from troth_client.compression.kernels.gpu_compiler import entry, from_odd, part
 from troth_client.compression.kernels.gpu_encode import Cut
 
 MAX_FIELDS: Final = 2560
@@ -32,10 +32,10 @@ _NEGATIVE = tl.constexpr(4096)
 
 
 class Fields(NamedTuple):
-    """The signs of all payloads, int16 [T, number] as `inputs.codes` returns them."""
+    """The signs of all payloads, int16 [T, n] as `inputs.codes` returns them; n by `as_odd`."""
 
     codes: Tensor
-    number: int
+    odd_number: int
 
 
 class Halves(NamedTuple):
@@ -64,15 +64,16 @@ def apply_tiles(
 ) -> None:
     """Step the weights under the tile of this program, in place."""
     number = tl.program_id(0)
+    tile = from_odd(cut.odd_first_tile) + number
     across = (cut.columns + _SIDE - 1) // _SIDE
     side = tl.arange(0, _SIDE)
-    is_up, is_down = _signs(fields, halves, (cut.first_tile + number).to(tl.int64))
+    is_up, is_down = _signs(fields, halves, tile.to(tl.int64))
     rows = number // across * _SIDE + side
     columns = number % across * _SIDE + side
     at = rows.to(tl.int64)[:, None] * cut.row_stride + columns.to(tl.int64)[None, :] * (
         cut.column_stride
     )
-    is_inside = (rows < cut.rows)[:, None] & (columns < cut.columns)[None, :]
+    is_inside = (rows < from_odd(cut.odd_rows))[:, None] & (columns < cut.columns)[None, :]
     weight = tl.load(weights + at, mask=is_inside, other=0.0)
     # A product, and no -b: older Triton computes 0 - b for it, which is +0 where b is zero.
     sign = is_up.to(tl.float32) - is_down.to(tl.float32)
@@ -105,10 +106,11 @@ def _rows(fields: Fields, halves: Halves, tile: tl.tensor) -> tuple[tl.tensor, t
     side = tl.arange(0, _SIDE)
     high = tl.zeros((_SIDE, _SIDE), tl.int32)
     low = tl.zeros((_SIDE, _SIDE), tl.int32)
-    for start in range(0, fields.number, _SIDE):
+    number = from_odd(fields.odd_number)
+    for start in range(0, number, _SIDE):
         here = start + side
-        is_field = here < fields.number
-        code = tl.load(fields.codes + tile * fields.number + here, mask=is_field, other=-1)
+        is_field = here < number
+        code = tl.load(fields.codes + tile * number + here, mask=is_field, other=-1)
         code = code.to(tl.int32)
         sign = tl.where(code < 0, 0, tl.where(code >= _NEGATIVE, -1, 1)).to(tl.int8)
         frequency, column = (code & (_NEGATIVE - 1)) >> 6, code & (_SIDE - 1)

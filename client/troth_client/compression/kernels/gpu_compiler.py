@@ -14,9 +14,13 @@ from typing import Final, Protocol, TypeVar
 
 import torch
 import triton
+import triton.language as tl
 
 OPTIONS: Final = {"num_warps": 8, "enable_fp_fusion": False}
-"""Eight warps is the least number with which no value leaves the registers of a thread."""
+"""Eight warps are the least with which encode and apply keep all values in a thread's registers.
+
+Encode without a momentum is the exception: Triton 3.9 stores up to 240 bytes of a thread.
+"""
 HASH_OPTIONS: Final = {"num_warps": 4, "enable_fp_fusion": False}
 """Four warps are a thread for each chunk of a program of `gpu_hash.py`."""
 
@@ -41,6 +45,21 @@ def part(function: Function) -> Function:
     """Compile a function into the entries that call it."""
     found: Function = triton.jit(function)
     return found
+
+
+def as_odd(number: int) -> int:
+    """Return 2n + 3, in which an entry takes an n >= 0 whose divisors bring no faster code.
+
+    Triton compiles an entry anew for an integer that is 1, and for one that 16 divides. No odd
+    number from 3 on is either, so the start of a participant compiles all that its rounds launch.
+    """
+    return 2 * number + 3
+
+
+@part
+def from_odd(odd: tl.tensor) -> tl.tensor:
+    """Return the n of `as_odd`."""
+    return (odd - 3) >> 1
 
 
 def on_device(device: torch.device) -> contextlib.AbstractContextManager[object]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import triton.language as tl
 from torch import Tensor
 
-from troth_client.compression.kernels.gpu_compiler import entry, part
+from troth_client.compression.kernels.gpu_compiler import entry, from_odd, part
 
 _SIDE = tl.constexpr(64)
 _HALF = tl.constexpr(32)
@@ -27,13 +27,17 @@ _MAGNITUDE = tl.constexpr(0x7FFFFFFF)
 
 
 class Cut(NamedTuple):
-    """One matrix in memory: its size, its strides in values, and its first tile."""
+    """One matrix in memory: its size, its strides in values, and its first tile.
 
-    rows: int
+    Triton may load several neighbours of a row at once, so it may look at columns and strides. Rows
+    and the first tile are as `as_odd` makes them.
+    """
+
+    odd_rows: int
     columns: int
     row_stride: int
     column_stride: int
-    first_tile: int
+    odd_first_tile: int
 
 
 class Given(NamedTuple):
@@ -76,7 +80,7 @@ def encode_tiles(
     Neither is read if M is zero.
     """
     number = tl.program_id(0)
-    tile = (cut.first_tile + number).to(tl.int64)
+    tile = (from_odd(cut.odd_first_tile) + number).to(tl.int64)
     at, places = found.u + tile * _PLACES, tl.arange(0, _PLACES)
     if not is_zero:
         _decay(given, rule, at, tile, k)
@@ -146,7 +150,7 @@ def _part(gradient: "Tensor", cut: Cut, rows: tl.tensor, columns: tl.tensor) -> 
     at = rows.to(tl.int64)[:, None] * cut.row_stride + columns.to(tl.int64)[None, :] * (
         cut.column_stride
     )
-    is_inside = (rows < cut.rows)[:, None] & (columns < cut.columns)[None, :]
+    is_inside = (rows < from_odd(cut.odd_rows))[:, None] & (columns < cut.columns)[None, :]
     return tl.load(gradient + at, mask=is_inside, other=0.0)
 
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import triton.language as tl
 from torch import Tensor
 
-from troth_client.compression.kernels.gpu_compiler import entry, part
+from troth_client.compression.kernels.gpu_compiler import entry, from_odd, part
 
 WIDTH: Final = 128
 """Chunks or pairs of one program, one in each thread of `gpu_compiler.HASH_OPTIONS`."""
@@ -40,17 +40,17 @@ Words = list[tl.tensor]
 
 
 class Level(NamedTuple):
-    """Neighbours of one level, chunks of 256 words or pairs of 16, int32, and how many."""
+    """Neighbours of one level: chunks of 256 words or pairs of 16, int32; how many, by `as_odd`."""
 
     words: Tensor
-    number: int
+    odd_number: int
 
 
 @entry
 def hash_chunks(chunks: Level, digests: "Tensor", key: "Tensor", leaf_chunks: tl.constexpr) -> None:
     """Hash chunks into digests, int32 [chunks, 8]; `key` is int32 [8]. A leaf has two or more."""
     place = tl.program_id(0).to(tl.int64) * _WIDTH + tl.arange(0, _WIDTH)
-    is_chunk = place < chunks.number
+    is_chunk = place < from_odd(chunks.odd_number)
     at = chunks.words + place * _CHUNK_WORDS
     counter = (place % leaf_chunks).to(tl.uint32)
     digest = _keys(key, counter * 0)
@@ -65,7 +65,7 @@ def hash_chunks(chunks: Level, digests: "Tensor", key: "Tensor", leaf_chunks: tl
 def hash_pairs(pairs: Level, digests: "Tensor", key: "Tensor", is_top: tl.constexpr) -> None:
     """Hash pairs of neighbouring digests into those above, int32 [pairs, 8]; a top is a leaf's."""
     place = tl.program_id(0).to(tl.int64) * _WIDTH + tl.arange(0, _WIDTH)
-    is_pair = place < pairs.number
+    is_pair = place < from_odd(pairs.odd_number)
     message = _loaded(pairs.words + place * _BLOCK_WORDS, is_pair)
     zero = message[0] * 0
     digest = _compressed(_keys(key, zero), message, zero, _KEYED + _PARENT + is_top * _ROOT)

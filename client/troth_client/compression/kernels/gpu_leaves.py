@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from troth_attestation import bulk
-from troth_client.compression.kernels.gpu_compiler import HASH_OPTIONS, on_device
+from troth_client.compression.kernels.gpu_compiler import HASH_OPTIONS, as_odd, on_device
 from troth_client.compression.kernels.gpu_hash import (
     CHUNK_BYTES,
     CHUNK_WORDS,
@@ -71,14 +71,14 @@ def _hashed(group: Sequence[Tensor], leaf_chunks: int) -> Tensor:
     digests = _empty(sum(counts), device)
     for words, first, count in zip(group, accumulate(counts, initial=0), counts, strict=False):
         hash_chunks[_programs(count)](
-            Level(words, count), digests[first:], key, leaf_chunks, **HASH_OPTIONS
+            Level(words, as_odd(count)), digests[first:], key, leaf_chunks, **HASH_OPTIONS
         )
     leaves = len(digests) // leaf_chunks
     while len(digests) > leaves:
         above = _empty(len(digests) // 2, device)
         is_top = len(above) == leaves
         hash_pairs[_programs(len(above))](
-            Level(digests, len(above)), above, key, is_top, **HASH_OPTIONS
+            Level(digests, as_odd(len(above))), above, key, is_top, **HASH_OPTIONS
         )
         digests = above
     return digests

@@ -17,7 +17,7 @@ from troth_attestation.sizes import TILE_SIDE
 from troth_client.compression.basis import integer_basis
 from troth_client.compression.kernels import gpu_apply, gpu_encode
 from troth_client.compression.kernels.base import Encoded
-from troth_client.compression.kernels.gpu_compiler import OPTIONS, on_device
+from troth_client.compression.kernels.gpu_compiler import OPTIONS, as_odd, on_device
 from troth_client.compression.kernels.inputs import codes, folded_basis
 from troth_client.compression.residual import Carried, Residual
 from troth_client.compression.tiles import Matrix, TileLayout
@@ -70,7 +70,7 @@ def update_layout(
     """Apply signs to weights, in place, as `Update` says."""
     one = next(iter(weights.values()))
     packed = codes(payloads, layout.num_tiles, one.device)
-    fields = gpu_apply.Fields(packed, packed.shape[1])
+    fields = gpu_apply.Fields(packed, as_odd(packed.shape[1]))
     pair = gpu_apply.halves(integer_basis())
     halves = gpu_apply.Halves(*(torch.from_numpy(half).to(one.device) for half in pair))
     with on_device(one.device):
@@ -87,12 +87,10 @@ def matrices_of(
     """Yield every matrix of a layout with its values and where they lie."""
     for matrix in layout.matrices:
         values = layout.whole(matrix, tensors)
+        rows, first_tile = as_odd(matrix.rows), as_odd(matrix.first_tile)
         by_row, by_column = values.stride()
-        yield (
-            matrix,
-            values,
-            gpu_encode.Cut(matrix.rows, matrix.columns, by_row, by_column, matrix.first_tile),
-        )
+        cut = gpu_encode.Cut(rows, matrix.columns, by_row, by_column, first_tile)
+        yield matrix, values, cut
 
 
 def grid(matrix: Matrix) -> tuple[int]:
