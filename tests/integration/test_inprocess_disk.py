@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from support.disks import full_log, small_disk
 from support.runs import (
+    AUDITED,
+    FIVE,
     NO_AUDITS,
     assert_finished,
     events_of,
@@ -19,11 +21,14 @@ from support.runs import (
 from troth_cli.view.events import EventLines
 from troth_cli.view.output import Output
 from troth_client.runtime.files import DiskFullError
+from troth_client.storage import store as store_module
+from troth_client.storage.sealed import write_record
 from troth_client.telemetry.events import EventSinks
 
 ROUNDS = 17
 FULL_AT = 13
 """From here on each round forgets as many momentums as it adds."""
+NUM_WEIGHTS = 4
 LEFT = 12_000
 """Bytes that stay free once the momentum of a round is written: too few for its weights."""
 
@@ -41,7 +46,7 @@ def fill(folder):
 
 
 async def test_a_full_disk_costs_no_round(run_factory, disk):
-    """Row 24 of the fault matrix: drop the oldest copies, keep no new weights, go on training."""
+    """Row 24 of the fault matrix: drop the oldest copies and weights, go on training."""
     run = await run_factory.create(ROUNDS, **NO_AUDITS, keep_rounds=3, ring=8, checkpoint_every=4)
     await start_members(run, ["ada", "cyd"])
     bob = await run.add("bob")
@@ -55,9 +60,7 @@ async def test_a_full_disk_costs_no_round(run_factory, disk):
     assert len(events_of(run, "bob", "disk_full")) >= 3
     assert "no space left" in events_of(run, "bob", "disk_full")[0]["reason"]
     assert included(run, "ada") == {round_: [0, 1, 2] for round_ in range(ROUNDS)}
-    assert (
-        bob.here.state.store.weight_rounds() != member(run, "ada").here.state.store.weight_rounds()
-    )
+    assert bob.here.state.store.weight_rounds()[-1] == ROUNDS
 
 
 async def test_what_a_member_can_spare_gives_way_to_what_must_be_on_the_disk(run_factory):
@@ -100,6 +103,39 @@ async def test_a_log_that_cannot_be_written_costs_no_round(run_factory):
         await run.finish()
     await assert_finished(run)
     assert included(run, "ada") == {round_: [0, 1] for round_ in range(3)}
+
+
+async def test_old_weights_give_way_and_every_seat_judges_in_time(run_factory, monkeypatch):
+    """Disks with room for four files of weights, fewer than the ring keeps."""
+    monkeypatch.setattr(store_module, "write_record", within(NUM_WEIGHTS))
+    few = {**AUDITED, "case_slots": 200, "keep_rounds": 3, "ring": 8, "checkpoint_every": 4}
+    run = await run_factory.create(10, **few)
+    members = await start_members(run, FIVE)
+    await run.finish()
+    view = await assert_finished(run)
+    root = view.run.root_round
+    newest = {root, *range(view.run.round - NUM_WEIGHTS + 1, view.run.round + 1)}
+    for one in members:
+        kept = one.here.state.store.weight_rounds()
+        assert len(kept) == NUM_WEIGHTS
+        assert set(kept) <= newest
+        assert one.events.named("disk_full")
+        assert not one.events.named("judging_delayed")
+    stakes = {entry.stake for entry in view.entries[: len(FIVE)]}
+    assert stakes == {run.settings.chain.min_stake_lamports}
+
+
+def within(num_weights):
+    """Return what writes records to a disk with room for so many files of weights."""
+
+    def write(path, record, durable=True, **options):
+        if path.name.startswith("weights-"):
+            others = {one.name for one in path.parent.glob("weights-*.record")} - {path.name}
+            if len(others) >= num_weights:
+                raise DiskFullError("room", "none", "")
+        write_record(path, record, durable, **options)
+
+    return write
 
 
 def never():

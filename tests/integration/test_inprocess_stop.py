@@ -1,6 +1,9 @@
 """A participant that is asked to stop while audits wait for it, and comes back in time."""
 
+from dataclasses import replace
+
 import pytest
+from support.ports import Wrapped
 from support.runs import (
     FIVE,
     NO_AUDITS,
@@ -14,6 +17,8 @@ from support.runs import (
 )
 
 from troth_client.audit.debts import debts
+from troth_client.state.errors import WeightsLostError
+from troth_coordinator.rules.audit_view import NOTHING_OWED
 
 pytestmark = pytest.mark.long(reason="runs long enough for audits to leave the ring")
 
@@ -26,6 +31,7 @@ LONG = {
     "audit_cap": 5,
 }
 """Windows that outlast a restart; everything is audited."""
+RING = 8
 
 
 def owed_by(one, view):
@@ -54,18 +60,54 @@ async def test_who_stops_is_told_what_it_owes_and_pays_nothing_if_it_resumes_in_
 
 
 async def test_a_restart_keeps_the_weights_of_audits_that_the_ring_has_dropped(run_factory):
-    """A case about one of them may still be opened: who cannot recompute then judges nothing."""
-    run = await run_factory.create(24, **LONG | {"ring": 8, "case_slots": 400})
+    """They are not settled yet: who cannot recompute then judges nothing."""
+    run = await run_factory.create(24, **LONG | {"ring": RING, "verdict_commit_slots": 150})
+    run.wrap = without_verdicts_of_dora
     await start_members(run, FIVE)
     emma = member(run, "emma")
-    await until_round(run, 12)
-    held = emma.here.audits.tracker.held_rounds
-    old = {round_ for round_ in held if round_ < 12 - 8}
-    assert old
+    await until(run, lambda view: len(unsettled(emma, view)) > 1)
     await run.stop(emma)
     await run.start(emma)
-    await until_round(run, 15)
-    assert old <= set(emma.here.state.store.weight_rounds())
+    view = await until_round(run, (await run.view()).run.round + 2)
+    still = unsettled(emma, view)
+    assert still
+    assert still <= set(emma.here.state.store.weight_rounds())
+
+
+async def test_of_settled_audits_nothing_is_kept_once_the_ring_has_dropped_the_round(run_factory):
+    """Their accounts stay open for cases, but the program refuses a case by then."""
+    run = await run_factory.create(24, **LONG | {"ring": RING, "case_slots": 2_000})
+    await start_members(run, FIVE)
+    emma = member(run, "emma")
+    view = await until(run, lambda view: len(settled(emma, view)) > 3)
+    store, oldest = emma.here.state.store, view.run.round - 1 - RING
+    old = {round_ for round_ in store.weight_rounds() if round_ < oldest}
+    assert old <= {*unsettled(emma, view), view.run.root_round}
+
+
+def without_verdicts_of_dora(one, ports):
+    """Its seats stay silent, so that the others wait for the end of the window."""
+
+    def gradient(_weights, _batch):
+        raise WeightsLostError("weights", "none", "")
+
+    if one.name != "dora":
+        return ports
+    return replace(ports, judges=lambda honest: Wrapped(honest, gradient=gradient))
+
+
+def dropped(one, view):
+    """The open audits of rounds that the ring had dropped before the last close."""
+    oldest = view.run.round - 1 - RING
+    return [audit for audit in one.here.audits.tracker.audits(view) if audit.round < oldest]
+
+
+def unsettled(one, view):
+    return {audit.round for audit in dropped(one, view) if audit.stage not in NOTHING_OWED}
+
+
+def settled(one, view):
+    return {audit.round for audit in dropped(one, view)} - unsettled(one, view)
 
 
 @pytest.mark.parametrize("missed", [0, 1])

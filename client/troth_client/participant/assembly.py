@@ -185,6 +185,7 @@ def assemble(
     ports.transport.show_states(state.states)
     _resume(member, view, stored)
     ports.store.room.add(partial(_drop_blobs, member.submissions, ports.store))
+    ports.store.needs_weights(partial(_needed_rounds, member))
     ports.store.room.add(ports.store.drop_old_weights)
     return member
 
@@ -328,6 +329,15 @@ def _drop_blobs(submissions: Submissions, store: Store) -> None:
     """
     submissions.transport.drop_before(max(store.submission_rounds(), default=0))
     _hold_own(submissions, store)
+
+
+def _needed_rounds(member: Member) -> list[int]:
+    """Return the rounds whose weights are needed, the least missed first.
+
+    Judges need those of audits under way. A run that halts starts again from its stored root.
+    """
+    root, held = member.chain.watch.latest.run.root_round, member.audits.tracker.held_rounds
+    return [*sorted(held - {root}), root]
 
 
 def _check_genesis(state: RoundState, view: RunView) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from troth_client.participant.checkpoints import Checkpoints
 from troth_client.participant.ending import ParticipantEnd, conclude
 from troth_client.participant.joining import announce, join, known_place
 from troth_client.participant.learning import learner_of
-from troth_client.participant.ledger_keeping import complete_ledger, keep_ledger
+from troth_client.participant.ledger_keeping import LedgerSource, complete_ledger, keep_ledger
 from troth_client.participant.payer import report_cap
 from troth_client.participant.restarting import tell_while
 from troth_client.participant.session_funding import SessionFunding
@@ -120,6 +120,7 @@ async def participate(
         opened = FailoverRpc.over(settings.rpc_urls, RpcEvents(events))
         rpc = await stack.enter_async_context(opened)
         chain = _client(settings, rpc, events)
+        source = await stack.enter_async_context(_ledger_source(settings, chain.program_id))
         run = await _patiently(settings, partial(_checked_run, chain, settings))
         owner = Owner(chain, RunAddresses.of(run, chain.program_id), key)
         known, announced = await _patiently(settings, partial(known_place, owner))
@@ -152,20 +153,31 @@ async def participate(
         member = await tell_while(early, lambda: asyncio.to_thread(load))
         member.chain.funds.bound_by(settings.session_lamports)
         following: dict[str, Work] = {"pushes": pushes.follow}
-        supervisor = await _enter(owner, settings, member, following)
+        supervisor = await _enter(owner, settings, member, following, source)
         if known is not None:
             await announce(owner, announced, transport.endpoint, events)
         others = following | _funding(settings, owner, session.pubkey(), events)
         view = await _interruptible(supervisor.member, supervisor.run, others)
-        return await _end(supervisor.member, settings, view)
+        return await _end(supervisor.member, settings, view, source)
 
 
-async def _end(member: Member, settings: ParticipantSettings, view: NetworkView) -> ParticipantEnd:
+async def _end(
+    member: Member, settings: ParticipantSettings, view: NetworkView, source: LedgerSource
+) -> ParticipantEnd:
     """Complete the ledger, export the weights, and offer them: that may take long."""
-    await complete_ledger(member, settings.ledger)
+    await complete_ledger(member, settings.ledger, source)
     end = conclude(member, settings, view)
     await _interruptible(member, Checkpoints(member).complete, {})
     return end
+
+
+@contextlib.asynccontextmanager
+async def _ledger_source(
+    settings: ParticipantSettings, program: Pubkey
+) -> AsyncIterator[LedgerSource]:
+    """Open connections of the ledger's own: a limit that it meets stops no round."""
+    async with FailoverRpc.over(settings.rpc_urls) as rpc:
+        yield LedgerSource(CoordinatorClient(rpc, program))
 
 
 def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> CoordinatorClient:
@@ -181,7 +193,11 @@ def _client(settings: ParticipantSettings, rpc: Rpc, events: EventSink) -> Coord
 
 
 async def _enter(
-    owner: Owner, settings: ParticipantSettings, member: Member, following: Mapping[str, Work]
+    owner: Owner,
+    settings: ParticipantSettings,
+    member: Member,
+    following: Mapping[str, Work],
+    source: LedgerSource,
 ) -> Supervisor:
     """Return the member at work under its index; a newcomer fetches and replays, then deposits."""
     chain, endpoint = member.chain, member.submissions.transport.endpoint
@@ -193,7 +209,7 @@ async def _enter(
     joining = partial(join, owner, settings, chain.identity.session, endpoint, Once())
     index, fee = await _patiently(settings, joining)
     chain.events.emit("joined", index=int(index), endpoint=endpoint, fee=fee)
-    beside = _beside(settings)
+    beside = _beside(settings, source)
     return Supervisor(joined(member, index), has_arrived=is_late, owner=owner, besides=beside)
 
 
@@ -312,13 +328,13 @@ def _open_data(settings: ParticipantSettings) -> TokenData:
     return TokenData(settings.data, manifest)
 
 
-def _beside(settings: ParticipantSettings) -> dict[str, Beside]:
+def _beside(settings: ParticipantSettings, source: LedgerSource) -> dict[str, Beside]:
     """Return what the participant does beside the rounds, by name."""
     found: dict[str, Beside] = {}
     if (held_out := _held_out(settings)) is not None:
         found["validation"] = partial(validate, held_out=held_out)
     if settings.ledger is not None and settings.archive is None:  # an archive has a ledger
-        found["ledger"] = partial(keep_ledger, path=settings.ledger)
+        found["ledger"] = partial(keep_ledger, path=settings.ledger, source=source)
     return found
 
 

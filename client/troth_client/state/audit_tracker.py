@@ -14,7 +14,14 @@ from troth_client.telemetry.events import EventSink
 from troth_coordinator.chain.addresses import RunAddresses
 from troth_coordinator.chain.client import CoordinatorClient
 from troth_coordinator.rules import bitmap
-from troth_coordinator.rules.audit_view import IN_CASE, AuditKey, AuditKind, AuditStage, AuditView
+from troth_coordinator.rules.audit_view import (
+    IN_CASE,
+    NOTHING_OWED,
+    AuditKey,
+    AuditKind,
+    AuditStage,
+    AuditView,
+)
 from troth_coordinator.rules.audits import is_ripe, now, run_clock
 from troth_coordinator.rules.eligibility import can_be_audited
 from troth_coordinator.rules.view import NetworkView, RoundView, RunView, SeedStatus
@@ -163,8 +170,12 @@ class AuditTracker:
 
     @property
     def held_rounds(self) -> frozenset[int]:
-        """The rounds of open audits: somebody may have to judge them."""
-        return frozenset(round_ for round_, _target, _kind in self._audits)
+        """The rounds of audits and cases under way: somebody may have to judge them.
+
+        About settled audits cases may still be opened, but only while the ring holds their rounds.
+        """
+        audits = self._audits.values()
+        return frozenset(audit.round for audit in audits if audit.stage not in NOTHING_OWED)
 
     async def _read(self, view: NetworkView) -> tuple[RunView, bool]:
         """Read the rounds and audits that may have changed, with Run. False: it is not all.

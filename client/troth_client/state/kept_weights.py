@@ -1,8 +1,8 @@
 """The weights of past rounds that audits still need: w_r, the state on which round r trained.
 
 Owns: the check of loaded weights. Every settled round is on disk already (`steps/settle.py`), and
-stays there while the tracker has an open audit of it. Never: keeps a copy of its own, or returns
-weights with another state root.
+stays there while the tracker has an audit or a case of it under way. Never: keeps a copy of its
+own, or returns weights with another state root.
 Next: `audit/recompute.py`, which computes gradients on them again.
 """
 

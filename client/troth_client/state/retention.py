@@ -5,7 +5,8 @@ Next: `storage/store.py` for the files, `residual_archive.py` for residuals.
 
 Cases and audits are opened while the ring holds the round, so weights, headers and payloads of the
 ring are kept. Headers and payloads go back to the second-newest checkpoint as well: a joiner may
-be on its way from there. The rounds of open audits come on top, until they are settled.
+be on its way from there. The rounds of audits and cases under way come on top, until these are
+settled or decided: for as long as their accounts stay open after that, nobody judges them again.
 """
 
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Retention:
     def disk_bytes(
         self, weight_bytes: int, num_tiles: int, payload_bytes: int, capacity: int
     ) -> int:
-        """Return the most bytes on disk, beside the rounds of open audits and the event log.
+        """Return the most bytes on disk, beside the rounds of audits under way and the event log.
 
         `weight_bytes` are those of all tensors, `payload_bytes` those of one payload; `capacity`
         is the most members. Residuals are the u of each submission of our own.

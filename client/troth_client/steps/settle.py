@@ -43,7 +43,7 @@ async def settle(
     """Save the new weights; forget old rounds.
 
     The weights of the run's stored root stay: a run that halts starts from them again. So does all
-    that belongs to the rounds of open audits. Others may read the weights of a closed round.
+    that belongs to the rounds of audits under way. Others may read the weights of a closed round.
     """
     state = submissions.state
     await state.runtime.compute(state.save_weights)
@@ -52,7 +52,7 @@ async def settle(
         state.states.show_round(pieces, state.retention.shown)
     oldest = max(0, closure.round - state.retention.weights)
     # A header is checked against the residual in its maker's last included header, however old.
-    # An open audit needs the weights, headers and payloads of its round.
+    # An audit under way needs the weights, headers and payloads of its round.
     kept = {
         chain.watch.latest.run.root_round,
         state.residual.momentum.previous,

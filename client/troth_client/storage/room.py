@@ -1,7 +1,7 @@
 """Room: what gives way on a full disk, so that what the stake hangs on can still be written.
 
-Owns: the order, and trying again. Never: drops anything that the chain may ask for, or that cannot
-be fetched or made again.
+Owns: the order, and trying again. Never: drops what cannot be fetched or made again. Weights that a
+judge needs go last of all.
 Next: `store.py`, whose copies go first; `participant/assembly.py` and `troth join` add the rest.
 """
 
@@ -15,23 +15,36 @@ class Room:
 
     def __init__(self, report: Callable[[DiskFullError], None] = lambda _error: None) -> None:
         self._report = report
-        self._spares: list[Callable[[], None]] = []
+        self._spares: list[Callable[[], bool | None]] = []
 
-    def add(self, drop: Callable[[], None]) -> None:
-        """Let this be dropped too, after what was added before. It may be called repeatedly."""
+    def add(self, drop: Callable[[], bool | None]) -> None:
+        """Let this be dropped too, after what was added before. It may be called repeatedly.
+
+        It returns True where it dropped a part, and has more for the next call.
+        """
         self._spares.append(drop)
 
     def write(self, save: Callable[[], None]) -> None:
         """Save what must be on the disk, after dropping as much as that needs.
 
-        Raises DiskFullError when everything was dropped, and that is not enough.
+        The first full disk of a save is reported. Raises DiskFullError when everything was dropped,
+        and that is not enough.
         """
+        failure = _failure_of(save)
+        if failure is not None:
+            self._report(failure)
         for drop in self._spares:
-            try:
-                save()
-            except DiskFullError as error:
-                self._report(error)
-                drop()
-            else:
-                return
+            has_more: bool | None = True
+            while failure is not None and has_more:
+                has_more = drop()
+                failure = _failure_of(save)
+        if failure is not None:
+            raise failure
+
+
+def _failure_of(save: Callable[[], None]) -> DiskFullError | None:
+    try:
         save()
+    except DiskFullError as error:
+        return error
+    return None

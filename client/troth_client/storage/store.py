@@ -12,16 +12,18 @@ Next: `entries.py`; `steps/commit.py` saves a submission, `steps/settle.py` save
 Promises. A save that raises or is killed changed nothing. One's own submission and its u are on
 the disk (`durable`), whole, when their save returns. A file that does not verify is reported and
 counts as absent: loading the newest weights or residual goes on to the one before it. On a full
-disk the copies of others' payloads are dropped first; for one's own work `room` drops more. Weights
-and copies for which there is no room are reported and left out: training needs neither. One process
-at a time.
+disk the copies of others' payloads are dropped first, then for new weights old ones; for one's own
+work `room` drops more. Weights and copies for which there is no room are reported and left out:
+training needs neither. One process at a time.
 """
 
+import contextlib
 import json
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -89,6 +91,10 @@ class Store(Closable):
         self._report = report
         self.room = Room(report)
         self.room.add(self._drop_peers)
+        self._room_of_weights = Room(report)
+        self._room_of_weights.add(self._drop_peers)
+        self._room_of_weights.add(partial(self._drop_weights, 1))
+        self._needed: Callable[[], Iterable[int]] = tuple
         self._durable = durable
         self._peers = threading.Lock()
         folder.mkdir(PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
@@ -164,8 +170,14 @@ class Store(Closable):
         return self._newest(ResidualEntry, "residual", None)
 
     def save_weights(self, state: WeightState) -> None:
-        """Keep w_r under its round, replacing an earlier w_r, if there is room."""
-        self._write_spare(self._path("weights", state.round), state.to_record(), self._durable)
+        """Keep w_r under its round, replacing an earlier w_r, if there is room.
+
+        On a full disk older ones give way, but not the newest.
+        """
+        path = self._path("weights", state.round)
+        named = _named(path, state.to_record())
+        with contextlib.suppress(DiskFullError):  # it is reported
+            self._room_of_weights.write(lambda: write_record(path, named, self._durable))
 
     def load_weights(self, round_: int) -> WeightState | None:
         """w_r of exactly this round, if it is kept."""
@@ -200,7 +212,11 @@ class Store(Closable):
         """
         path = self._path("peer", submission.round, submission.index)
         with self._peers:
-            self._write_spare(path, submission.to_record(), durable=False)
+            try:
+                write_record(path, _named(path, submission.to_record()), durable=False)
+            except DiskFullError as error:
+                self._report(error)
+                self._drop_peers()
 
     def load_peer(self, round_: int, index: int) -> Submission | None:
         """Return a peer's payload, if it is kept."""
@@ -235,10 +251,19 @@ class Store(Closable):
             if kind == "weights" and r > round_:
                 path.unlink(missing_ok=True)
 
-    def drop_old_weights(self) -> None:
-        """Forget all weights but the newest two: others have older ones, or replay makes them."""
-        for round_ in self.weight_rounds()[:-2]:
-            self._path("weights", round_).unlink(missing_ok=True)
+    def needs_weights(self, rounds: Callable[[], Iterable[int]]) -> None:
+        """Let the weights of these rounds give way after all others, in this order.
+
+        It is called in threads, at each full disk.
+        """
+        self._needed = rounds
+
+    def drop_old_weights(self) -> bool:
+        """Forget the weights that are missed least, of all but the newest two.
+
+        Others have older ones, or replay makes them. Returns whether there are more of them.
+        """
+        return self._drop_weights(2)
 
     def save_dispute(self, round_: int, canonical: bytes, own: bytes) -> None:
         """Keep the evidence of a root that exact replay contradicts, until the user removes it."""
@@ -281,13 +306,13 @@ class Store(Closable):
         named = _named(path, record)
         self.room.write(lambda: write_record(path, named, self._durable, is_secret=True))
 
-    def _write_spare(self, path: Path, record: Record, durable: bool) -> None:
-        """Write what training can do without; a full disk is reported, and the record left out."""
-        try:
-            write_record(path, _named(path, record), durable)
-        except DiskFullError as error:
-            self._report(error)
-            self._drop_peers()
+    def _drop_weights(self, num_kept: int) -> bool:
+        """Forget one w_r, none of the newest `num_kept`; return whether more can be forgotten."""
+        old = self.weight_rounds()[:-num_kept]
+        needed = [round_ for round_ in self._needed() if round_ in old]
+        for round_ in [*(r for r in old if r not in needed), *needed][:1]:
+            self._path("weights", round_).unlink(missing_ok=True)
+        return len(old) > 1
 
     def _drop_peers(self) -> None:
         """Drop the copies of payloads: their makers still have them."""

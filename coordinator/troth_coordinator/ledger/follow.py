@@ -16,7 +16,7 @@ from typing import Final
 from solders.pubkey import Pubkey
 
 from troth_coordinator.chain.client import CoordinatorClient
-from troth_coordinator.chain.errors import MalformedReplyError
+from troth_coordinator.chain.errors import MalformedReplyError, RpcError
 from troth_coordinator.ledger.entries import Entry
 from troth_coordinator.ledger.errors import LedgerError
 from troth_coordinator.ledger.file import LedgerFile, keep_aside
@@ -160,13 +160,20 @@ async def new_entries(
 ) -> AsyncIterator[list[Entry]]:
     """Yield what has landed since the ledger's last entry, up to AT_ONCE entries at a time.
 
-    Raises as `entries_after`.
+    Raises as `entries_after`, after it has yielded what was read before: an RPC node that limits
+    requests may never answer so many in a row.
     """
     run, batch = Pubkey.from_string(ledger.head.run), list[Entry]()
-    async for entry in entries_after(client, run, ledger.newest, pause_seconds=pause_seconds):
-        batch.append(entry)
-        if len(batch) >= AT_ONCE:
-            yield batch
-            batch = []
+    failure: RpcError | None = None
+    try:
+        async for entry in entries_after(client, run, ledger.newest, pause_seconds=pause_seconds):
+            batch.append(entry)
+            if len(batch) >= AT_ONCE:
+                yield batch
+                batch = []
+    except RpcError as error:
+        failure = error
     if batch:
         yield batch
+    if failure is not None:
+        raise failure

@@ -301,6 +301,15 @@ async def test_the_stage_shown_is_that_of_the_slot(driver, tracker):
     assert tracker.held_rounds == {ROUND}
 
 
+@pytest.mark.parametrize("stage", AuditStage)
+async def test_the_rounds_of_settled_audits_are_left_to_the_ring(driver, tracker, stage):
+    """A case about one is refused once the ring has dropped its round; an open case is judged."""
+    driver.node.audits = [audit_view(stage=stage)]
+    await tracker.refresh(view_at())
+    is_over = stage in (AuditStage.SETTLED, AuditStage.DECIDED)
+    assert tracker.held_rounds == (set() if is_over else {ROUND})
+
+
 async def test_a_pause_stops_the_windows(driver, tracker):
     driver.node.audits = [audit_view()]
     await tracker.refresh(view_at())

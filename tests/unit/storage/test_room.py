@@ -96,13 +96,60 @@ def test_no_more_is_dropped_than_needed_and_the_least_missed_first():
     assert dropped == ["copies", "log"]
 
 
-def test_the_newest_weights_are_never_dropped(tmp_path):
+def weights(at, num_values=4):
+    return WeightState(at, at, bytes(32), {"w": np.ones(num_values, np.float32)})
+
+
+def test_old_weights_go_one_by_one_those_that_are_needed_last_and_the_newest_never(tmp_path):
     with Store(tmp_path, IDENTITY, print) as store:
-        for at in range(5):
-            state = WeightState(at, at, bytes(32), {"w": np.ones((2, 2), np.float32)})
-            store.save_weights(state)
-        store.drop_old_weights()
-        assert store.weight_rounds() == [3, 4]
+        for at in range(6):
+            store.save_weights(weights(at))
+        store.needs_weights(lambda: [2, 9, 0, 5])
+        left = []
+        while store.drop_old_weights():
+            left.append(store.weight_rounds())
+        assert left == [[0, 2, 3, 4, 5], [0, 2, 4, 5], [0, 4, 5]]
+        assert store.weight_rounds() == [4, 5]
+        assert not store.drop_old_weights()
+        assert store.weight_rounds() == [4, 5]
+
+
+def test_older_weights_give_way_to_new_ones_those_that_are_needed_last(tmp_path):
+    """A disk with room for four of them, and for no copies of payloads beside these."""
+    reported = []
+    with (
+        small_disk(tmp_path / "disk", "1m") as disk,
+        Store(disk / "state", IDENTITY, reported.append) as store,
+    ):
+        store.needs_weights(lambda: [3, 1])
+        store.save_peer(Submission(1, 0, b"header", b"signature", bytes(100_000)))
+        for at in range(9):
+            store.save_weights(weights(at, 60_000))
+        assert store.weight_rounds() == [1, 3, 7, 8]
+        assert store.peer_indices(1) == []
+        assert len(reported) == 6
+        fill(disk)
+        store.save_weights(weights(9, 120_000))
+        assert store.weight_rounds() == [1, 8, 9]
+        store.save_weights(weights(10, 400_000))
+        assert store.weight_rounds() == [9]
+        assert store.load_weights(9) is not None
+
+
+def test_the_part_of_a_spare_that_makes_room_is_the_last_to_go():
+    parts, room = [1, 2, 3], Room()
+
+    def drop():
+        parts.pop(0)
+        return bool(parts)
+
+    def save():
+        if len(parts) > 1:
+            raise DiskFullError("room", "none", "")
+
+    room.add(drop)
+    room.write(save)
+    assert parts == [3]
 
 
 def test_older_events_go_as_rotation_would_remove_them(tmp_path):
