@@ -30,10 +30,10 @@ CASE_ENDS = set(CaseOutcome) - {CaseOutcome.EXCLUDED}
 def stroll(walk: Walk, actions: Sequence[tuple[int, Action]]) -> None:
     weights, ways = zip(*actions, strict=True)
     for action in walk.dice.choices(ways, weights, k=STEPS):
-        if walk.is_over:
-            break
-        action(walk)
-        walk.look()
+        if not walk.is_over:
+            action(walk)
+        if not walk.is_over:
+            walk.look()
 
 
 @pytest.mark.parametrize(
