@@ -242,12 +242,11 @@ def lr_nano(s: dict[str, int], r: int) -> int:
 
 
 def expected_members(opens: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Find the fullest round of each of an open's last two epochs, by sets of indices."""
+    """Find the members of each of an open's last two epochs, by sets of indices."""
     kept: dict[int, set[int]] = {}
     for one in opens:
         members, gone = bits(one["members"]), bits(one["gone"])
-        if len(members) > len(kept.setdefault(one["epoch"], set())):
-            kept[one["epoch"]] = members
+        kept[one["epoch"]] = kept.get(one["epoch"], set()) | members
         kept = {epoch: those - gone for epoch, those in kept.items()}
     *former, of_epoch = [kept[epoch] for epoch in sorted(kept)]
     before = former[-1] if former else set()

@@ -167,6 +167,24 @@ def test_one_member_after_another_that_comes_and_goes_lowers_nothing():
     assert expected(driver) == 12
 
 
+def test_a_crowd_that_comes_and_goes_pushes_nobody_out():
+    """Three of twelve are cut off, and a round with four others is fuller. Threat T150."""
+    driver = twelve()
+    cut_off(driver, range(9))
+    comers = [driver.add() for _ in range(4)]
+    for index in comers:
+        driver.post_ready(index)
+    driver.play(1)
+    for index in comers:
+        driver.activate(index)
+    driver.play(1)
+    assert len(driver.members()) == 13
+    for index in comers:
+        driver.leave(index)
+    driver.play(1)
+    assert expected(driver) == 12
+
+
 def test_fewer_than_a_quarter_of_the_expected_adopt_no_root():
     """Half are cut off for two rounds, and most of the others for one Commit. Threat T150."""
     driver = RoundDriver(16, **OPEN)

@@ -18,7 +18,7 @@ class ExpectedMembers:
     """The members that a run expects.
 
     admitted: how many owners were admitted before the first round, when nobody is a member yet.
-    of_epoch: the members of the fullest round in `epoch`, without those that have gone since.
+    of_epoch: all that were members in `epoch`, without those that have gone since.
     before: those of the epoch before. epoch: that of the last open.
     """
 
@@ -36,7 +36,7 @@ class ExpectedMembers:
 
     @property
     def number(self) -> int:
-        """How many: those of the fuller epoch, or before the first round the admitted."""
+        """How many: those of the epoch with more, or before the first round the admitted."""
         return max(count(self.of_epoch), count(self.before), self.admitted)
 
     def opened(self, members: int, epoch: int, *, is_first: bool) -> "ExpectedMembers":
@@ -47,8 +47,7 @@ class ExpectedMembers:
             of_epoch, before = self.of_epoch, self.before
         else:
             of_epoch, before = 0, self.of_epoch
-        fullest = members if count(members) > count(of_epoch) else of_epoch
-        return ExpectedMembers(0, fullest, before, epoch)
+        return ExpectedMembers(0, of_epoch | members, before, epoch)
 
     def only(self, there: int) -> "ExpectedMembers":
         """Return them once the authority has begun with those who are there."""

@@ -226,7 +226,7 @@ pub enum CoordinatorError {
     AttestOutsideCommits,
     #[msg("a possession byte is set where the bitmap is not: it must be zero there")]
     PossessionOutsideBitmap,
-    #[msg("the candidate root lacks more than 1/2 of the commits or 1/3 of the trainers")]
+    #[msg("the candidate root lacks more than half of the commits, or half of the trainers")]
     CandidateNotCanonical,
     #[msg("too early to close void: wait until phase_end_slot + close_grace_slots has passed")]
     CloseGraceRemaining,

@@ -13,7 +13,7 @@ use super::bitmap::count;
 pub struct ExpectedMembers {
     /// How many owners were admitted before the first round, when nobody is a member yet.
     pub admitted: u64,
-    /// The members of the fullest round in `epoch`, without those that have gone since.
+    /// All that were members in `epoch`, without those that have gone since.
     pub of_epoch: u64,
     /// Those of the epoch before.
     pub before: u64,
@@ -32,10 +32,9 @@ impl ExpectedMembers {
         } else {
             (0, self.of_epoch)
         };
-        let is_fuller = count(members) > count(of_epoch);
         Self {
             admitted: 0,
-            of_epoch: if is_fuller { members } else { of_epoch },
+            of_epoch: of_epoch | members,
             before,
             epoch,
         }
@@ -62,7 +61,7 @@ impl ExpectedMembers {
         }
     }
 
-    /// How many are expected: those of the fuller epoch, or before the first round the admitted.
+    /// How many are expected: those of the epoch with more, or before the first round the admitted.
     #[must_use]
     pub fn number(self) -> u64 {
         let of_epochs = count(self.of_epoch).max(count(self.before));
@@ -112,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_remembers_its_fullest_round_and_that_of_the_epoch_before() {
+    fn an_epoch_remembers_all_its_members_and_those_of_the_epoch_before() {
         let full = expecting(first(12), 0, 3);
         assert_eq!(full.opened(first(6), 3, false), full);
         let next = full.opened(first(6), 4, false);
         assert_eq!(next, expecting(first(6), first(12), 4));
-        let fuller = next.opened(first(7) << 5, 4, false);
-        assert_eq!(fuller, expecting(first(7) << 5, first(12), 4));
-        assert_eq!((next.number(), next.opened(1, 5, false).number()), (12, 6));
+        let others = next.opened(bit(20) | bit(21), 4, false);
+        assert_eq!(others.of_epoch, first(6) | bit(20) | bit(21));
+        assert_eq!((others.number(), next.opened(1, 5, false).number()), (12, 6));
     }
 
     #[test]

@@ -143,7 +143,7 @@ pub struct Run {
     pub created: Params,
     /// Owners admitted before the first round; 0 from then on.
     pub expected_admitted: u64,
-    /// Members of the fullest round in `expected_epoch`, without those gone since.
+    /// All that were members in `expected_epoch`, without those gone since.
     pub expected_members: u64,
     /// Those of the epoch before.
     pub expected_before: u64,
