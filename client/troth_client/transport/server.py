@@ -38,6 +38,8 @@ from troth_client.transport.tally import Tally
 PATH = "/v1/"
 _CHUNK_BYTES = 64 * 1024
 _MAX_CONNECTIONS = 512
+_MAX_QUEUED = 128  # connections that the system keeps until they are accepted
+_MAX_ACCEPTED = 8  # at once; asyncio has several such groups open before it ends those of no place
 _MAX_PUSHES = 8
 _MAX_PIECES = 64  # of 1 MiB at most; they take no place from what a round needs
 _MAX_READS = 64
@@ -101,7 +103,7 @@ class BlobServer:
         )
         try:
             loop = asyncio.get_running_loop()
-            self._listener = await loop.create_server(guard, host, port, backlog=128)
+            self._listener = await loop.create_server(guard, host, port, backlog=_MAX_ACCEPTED)
         except OSError as error:
             kind = EndpointInUseError if error.errno == errno.EADDRINUSE else EndpointError
             raise kind(
@@ -109,6 +111,9 @@ class BlobServer:
                 f"{error.strerror or error}",
                 "Stop the other process or choose another port; 0 lets the system choose.",
             ) from error
+        for one in self._listener.sockets:
+            with one.dup() as listening:  # asyncio has one figure for the queue and for a group
+                listening.listen(_MAX_QUEUED)
         self._guard = guard
         return int(self._listener.sockets[0].getsockname()[1])
 

@@ -118,7 +118,10 @@ mod tests {
         assert_eq!(next, expecting(first(6), first(12), 4));
         let others = next.opened(bit(20) | bit(21), 4, false);
         assert_eq!(others.of_epoch, first(6) | bit(20) | bit(21));
-        assert_eq!((others.number(), next.opened(1, 5, false).number()), (12, 6));
+        assert_eq!(
+            (others.number(), next.opened(1, 5, false).number()),
+            (12, 6)
+        );
     }
 
     #[test]
