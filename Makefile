@@ -29,18 +29,23 @@ audit: $(VENV)/.train ## check the run of the newest demo from its archive: ever
 	@test -n "$(DEMO)" || { echo "make audit: expected a demo's folder in runs, found none. Run make demo first." >&2; exit 2; }
 	$(BIN)/troth audit --offline --archive $(DEMO)/archive
 
-test: $(VENV)/.dev judge ## set everything up, then run the tests
-	$(PYTEST) -n $(WORKERS) $(SHARED) -m "not nightly and not long" $(JUDGE_TESTS:%=--ignore=%)
+test: $(VENV)/.dev kernels judge ## set everything up, then run the tests
+	$(PYTEST) -n $(WORKERS) $(SHARED) -m "not nightly and not long and not validator" $(JUDGE_TESTS:%=--ignore=%)
+
+# Workers that find no compiled kernels would each compile them, for half a minute of its core.
+.PHONY: kernels
+kernels: $(VENV)/.dev
+	@$(BIN)/python -c 'from troth_client.compression.known_answer import COMPILED_FROM_TILES as many, choose_path; choose_path("cpu", num_tiles=many)'
 
 # Slots of real processes are wall time: these tests come first in line for the cores. Runs with a clock of
 # their own take what is left. Only files with such tests are read, for all take each worker some 15 s.
 LONG := $(PYTEST) -n $(LONG_WORKERS) $(SHARED)
-LONG_FILES = $(shell grep -rl "mark\.long" tests --include="test_*.py")
+LONG_FILES = $(shell grep -rlE "mark\.(long|validator)" tests --include="test_*.py")
 .PHONY: long-processes long-computing
-long: $(VENV)/.dev ## the tests that make test leaves to make check, each marked with the reason
+long: $(VENV)/.dev ## the tests that make test leaves to make check: on a real validator, or marked with a reason
 	$(MAKE) --jobs=2 $(SYNC) long-processes long-computing
 long-processes:
-	@$(LONG) -m "long and not nightly and (processes or validator)" $(LONG_FILES)
+	@$(LONG) -m "not nightly and (validator or long and processes)" $(LONG_FILES)
 long-computing:
 	@nice -n 10 $(LONG) -m "long and not nightly and not processes and not validator" $(LONG_FILES)
 
@@ -53,7 +58,7 @@ judge: $(VENV)/.dev ## the judge's tests, which must cover all of it
 
 # The compiler does not keep two cores busy, and what reads the sources takes one. Tests come later: slots are wall time.
 # Rust's tests come last of these: they use the crates that program-check has built.
-STATIC := program-check lint types layers budgets docs notebooks rust
+STATIC := program-check kernels lint types layers budgets docs notebooks rust
 check: $(VENV)/.dev ## all that CI runs
 	$(MAKE) --jobs=2 $(SYNC) $(STATIC)
 	$(MAKE) --no-print-directory test long

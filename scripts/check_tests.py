@@ -4,7 +4,7 @@ Owns: four rules. An assertion compares named values: neither side is a tuple of
 values, alone or as an element. The exception: the other side is an attribute, which has a name.
 No test module or conftest is imported; shared code lives in tests/support.
 A test that names a CUDA device, itself or through a name of its module, has the mark `cuda`: by it,
-`make gpu` finds the test. No file but a test module has the mark `long`: `make long` reads those.
+`make gpu` finds the test. No file but a test module marks tests for `make long`, which reads those.
 Never: runs a test. Next: tests/support/fields.py, which compares fields by name.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 IDENTITY = ast.In | ast.NotIn | ast.Is | ast.IsNot
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
-LONG = "pytest.mark.long"
+OF_MAKE_LONG = ("pytest.mark.long", "pytest.mark.validator")
 
 
 def main() -> int:
@@ -41,8 +41,8 @@ def problems_of(source: str, *, is_test: bool = True) -> Iterator[str]:
     module = ast.parse(source)
     yield from _without_mark(module)
     for node in ast.walk(module):
-        if not is_test and isinstance(node, ast.Attribute) and ast.unparse(node) == LONG:
-            yield f"{node.lineno}: marks tests of other files long; make long would not read them"
+        if not is_test and isinstance(node, ast.Attribute) and ast.unparse(node) in OF_MAKE_LONG:
+            yield f"{node.lineno}: marks tests of other files; make long would not read them"
         if isinstance(node, ast.Assert):
             yield from _unnamed(node)
         if isinstance(node, ast.Import | ast.ImportFrom):

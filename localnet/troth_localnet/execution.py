@@ -91,11 +91,14 @@ class Executor:
     def commit(
         self, transaction: VersionedTransaction, keys: AccountKeys, simulated: Outcome
     ) -> bool:
-        """Run and keep a simulated transaction; False if it cannot land and took no fee."""
+        """Keep what a simulated transaction did; False if it cannot land and took no fee."""
         payer = keys.static[0]
         priority = priority_fee(transaction.message)
         if not simulated.executed:
             return False
+        if simulated.error is None:
+            self._keep(simulated.post_accounts)
+            return True
         if _is_rent_error(simulated.error):
             # The VM would accept it, so only the fee of the failure is booked.
             self._take(payer, signature_fee(transaction.message) + priority)
@@ -107,6 +110,12 @@ class Executor:
         if not landed:
             self._take(payer, -priority)
         return landed
+
+    def _keep(self, accounts: Mapping[Pubkey, Account]) -> None:
+        """Write what a run has left; the VM would only run it once more."""
+        # It loads a program as it is written, and needs the account of its image for that.
+        for key, account in sorted(accounts.items(), key=lambda item: item[1].executable):
+            self._svm.set_account(key, account)
 
     def _run(
         self, run: Callable[[VersionedTransaction], Result], transaction: VersionedTransaction

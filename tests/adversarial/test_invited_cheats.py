@@ -119,6 +119,7 @@ def cast_as(run, **kinds: str):
     run.wrap = wrap
 
 
+@pytest.mark.long(reason="on a jury; make test has a framing witness on a committee")
 async def test_a_juror_that_always_says_mismatch_judges_for_nothing_where_that_is_false(
     run_factory,
 ):

@@ -141,6 +141,7 @@ def test_seats_that_were_paid_for_the_sketch_of_no_gradient_are_named(data, tmp_
     assert num_sketches == report.counts["recomputed_sketches"] > 0
 
 
+@pytest.mark.long(reason="a second whole run, cut off before its jury decides")
 def test_what_a_jury_is_still_to_judge_accuses_nobody(data, tmp_path):
     """A cheat's case is under way: the run goes on as it should, and so it reads in its audit."""
     opened: dict[str, bytes] = {}

@@ -30,6 +30,7 @@ from troth_coordinator.rules.audit_view import AuditKind
 from troth_coordinator.rules.view import EntryView, RoundFlag, Status
 
 
+@pytest.mark.long(reason="make test audits a run in which a cheat is convicted")
 async def test_a_clean_run_passes(run_factory, data, tmp_path):
     run = await run_factory.create(6)
     run.has_blob_folders = True

@@ -41,6 +41,9 @@ def chain():
         yield KeptChain(launcher)
 
 
+@pytest.mark.long(
+    reason="a whole demo; make demo plays one, and runs in one process have its cheat"
+)
 def test_a_free_rider_loses_its_stake_and_everybody_can_see_where_it_went(
     tmp_path, chain, capsys, monkeypatch
 ):
@@ -146,7 +149,7 @@ SLASHED = ("P3", "P5")
 """The faults that cost stake; the others end with no loss at all, or with strikes."""
 
 
-@pytest.mark.nightly(reason="a whole demo for each of seven cheats; make test has the free-rider")
+@pytest.mark.nightly(reason="a whole demo for each of seven cheats; make long has the free-rider")
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_cheat_of_each_fault_ends_as_the_catalogue_says(tmp_path, chain, kind):
     """When each was caught is tabled by scripts/bench/cheats_as_processes.py, in docs/results.md.

@@ -3,6 +3,7 @@
 Owns: the shells, what they print, their end. Never: knows what a page says: see pages.py.
 """
 
+import contextlib
 import random
 import re
 import shutil
@@ -17,6 +18,7 @@ from typing import Self
 from support.pages import filled
 
 SECONDS = 300
+PRESSES = 20
 KEEPS_RUNNING = re.compile(r"troth (localnet up|join|witness|hub|dashboard|data serve)\b")
 
 
@@ -40,15 +42,15 @@ class Shell:
         return self._log.read_text(errors="replace")
 
     def stop(self) -> None:
-        """Press Ctrl-C twice; kill what is left."""
-        for _ in range(2):
-            if self.process.poll() is None:
-                self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        """Press Ctrl-C until it ends, once a second; kill what is left."""
+        for _ in range(PRESSES):  # two at once may arrive as one
+            if self.process.poll() is not None:
+                return
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(1)
+        self.process.kill()
+        self.process.wait()
 
 
 class Reader:

@@ -103,8 +103,9 @@ def test_support_may_be_imported():
     assert not list(check.problems_of("from support.program.rounds import RoundDriver"))
 
 
-def test_support_marks_no_test_long():
-    source = "SLOW = pytest.mark.long(reason='a whole run')"
+@pytest.mark.parametrize("mark", ["long(reason='a whole run')", "validator"])
+def test_support_marks_no_test_of_make_long(mark):
+    source = f"SLOW = pytest.mark.{mark}"
     (problem,) = check.problems_of(source, is_test=False)
     assert "make long would not read them" in problem
     assert not list(check.problems_of(source, is_test=True))

@@ -141,12 +141,13 @@ def test_broken_kernels_are_found_out(kernels, part, breaks, cause):
     assert cause in wrong_answer(broken, HARD[:6], (A, B), DEVICE)
 
 
+SLOW = pytest.mark.long(reason="numpy takes four seconds for each 128 KiB that it hashes")
+
+
+@SLOW
 def test_leaf_hashes_are_those_of_the_host():
     """More than one program, a second tensor, ends: what the start of a participant asks."""
     assert wrong_hashes(gpu_leaves.leaf_hashes, DEVICE) == ""
-
-
-SLOW = pytest.mark.long(reason="numpy takes four seconds for each 128 KiB that it hashes")
 
 
 @pytest.mark.parametrize(
