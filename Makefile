@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 # A file stays on one worker. Tests with processes wait much, so four workers keep two cores busy;
 # long ones are whole runs, and would keep each other waiting.
 WORKERS ?= 4
-LONG_WORKERS ?= 2
+LONG_WORKERS ?= 3
 SHARED := --dist loadfile --no-loadscope-reorder
 # What runs side by side says all that it has to say when it ends.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -37,17 +37,18 @@ test: $(VENV)/.dev kernels judge ## set everything up, then run the tests
 kernels: $(VENV)/.dev
 	@$(BIN)/python -c 'from troth_client.compression.known_answer import COMPILED_FROM_TILES as many, choose_path; choose_path("cpu", num_tiles=many)'
 
-# Slots of real processes are wall time: these tests come first in line for the cores. Runs with a clock of
-# their own take what is left. Only files with such tests are read, for all take each worker some 15 s.
+# Slots of real processes are wall time: these tests are played by themselves. Runs with a clock of their own
+# took up to 25 times as long beside them. Only files with such tests are read, for all take each worker some 15 s.
 LONG := $(PYTEST) -n $(LONG_WORKERS) $(SHARED)
 LONG_FILES = $(shell grep -rlE "mark\.(long|validator)" tests --include="test_*.py")
 .PHONY: long-processes long-computing
 long: $(VENV)/.dev ## the tests that make test leaves to make check: on a real validator, or marked with a reason
-	$(MAKE) --jobs=2 $(SYNC) long-processes long-computing
+	$(MAKE) --no-print-directory long-processes
+	$(MAKE) --no-print-directory long-computing
 long-processes:
 	@$(LONG) -m "not nightly and (validator or long and processes)" $(LONG_FILES)
 long-computing:
-	@nice -n 10 $(LONG) -m "long and not nightly and not processes and not validator" $(LONG_FILES)
+	@$(LONG) -m "long and not nightly and not processes and not validator" $(LONG_FILES)
 
 # Who loses a stake is decided here: no line or branch without a test. What may be contested is
 # what the program accepts, so that test needs the program.
