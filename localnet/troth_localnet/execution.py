@@ -112,9 +112,11 @@ class Executor:
         return landed
 
     def _keep(self, accounts: Mapping[Pubkey, Account]) -> None:
-        """Write what a run has left; the VM would only run it once more."""
-        # It loads a program as it is written, and needs the account of its image for that.
-        for key, account in sorted(accounts.items(), key=lambda item: item[1].executable):
+        """Write the accounts that a simulation has left: to send is to run the same once more.
+
+        None of them is a new program: this VM deploys none by a transaction.
+        """
+        for key, account in accounts.items():
             self._svm.set_account(key, account)
 
     def _run(
